@@ -1,0 +1,5 @@
+//! Text to terms, queries to weighted terms and phrases.
+
+/// An analysed query.
+#[derive(Debug, Clone, Default)]
+pub struct TextQuery {}

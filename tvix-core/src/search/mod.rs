@@ -1,0 +1,3 @@
+//! Hybrid search over any backend.
+
+pub mod analyze;

@@ -1,0 +1,16 @@
+//! Plain validated types: every limit of the product stands here, once.
+//!
+//! A value of one of these types is proof that its text was checked; nothing behind the door checks
+//! again. Lengths count characters (Unicode scalar values), never bytes.
+
+mod ids;
+mod project;
+mod source;
+mod text;
+mod time;
+
+pub use ids::{Id, RequestId};
+pub use project::{BASIC, ProjectName, ProjectSlug};
+pub use source::{Source, SourceKey};
+pub use text::{MemoryText, Metadata, QueryText, Title, WikiText};
+pub use time::{Clock, EventTime, SystemClock, TimeRange, TimeZone, Timestamp};

@@ -1,0 +1,2 @@
+//! Tvix.
+fn main() {}
