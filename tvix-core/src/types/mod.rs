@@ -12,5 +12,18 @@ mod time;
 pub use ids::{Id, RequestId};
 pub use project::{BASIC, ProjectName, ProjectSlug};
 pub use source::{Source, SourceKey};
+pub(crate) use text::same_text_form;
 pub use text::{MemoryText, Metadata, QueryText, Title, WikiText};
 pub use time::{Clock, EventTime, SystemClock, TimeRange, TimeZone, Timestamp};
+
+/// What an edit does with one field.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Patch<T> {
+    /// Leaves it as it is.
+    #[default]
+    Keep,
+    /// Empties it.
+    Clear,
+    /// Gives it this value.
+    Set(T),
+}

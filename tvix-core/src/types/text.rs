@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use unicode_normalization::UnicodeNormalization;
 
 use crate::{Error, Result};
 
@@ -103,6 +104,12 @@ impl QueryText {
     pub fn is_blank(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// Equal for texts that differ only in case, white space and Unicode composition.
+pub(crate) fn same_text_form(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").to_lowercase().nfc().collect()
 }
 
 /// Free-form fields that travel with a memory: a JSON object of at most 16 KiB.

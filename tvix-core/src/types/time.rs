@@ -115,8 +115,12 @@ impl TimeZone {
 }
 
 fn start_in_utc(date: Date) -> Timestamp {
-    let moment = date.to_zoned_datetime(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
-    moment.unwrap_or(jiff::Timestamp::UNIX_EPOCH).into()
+    match date.to_zoned_datetime(jiff::tz::TimeZone::UTC) {
+        Ok(zoned) => zoned.timestamp().into(),
+        // The first and the last day of the calendar reach beyond the range of moments.
+        Err(_) if date.year() < 0 => Timestamp::from_millis(i64::MIN),
+        Err(_) => Timestamp::from_millis(i64::MAX),
+    }
 }
 
 /// When something happened: at a moment, or on a day that stays a bare date and means its whole day
@@ -335,6 +339,16 @@ mod tests {
             &range("2031-04-15T23:30:00Z", "2031-04-15T23:40:00Z", "Asia/Kolkata"),
             &[("2031-04-15", false), ("2031-04-16", true)],
         );
+    }
+
+    #[test]
+    fn days_at_the_ends_of_the_calendar_keep_their_order() {
+        let days = ["-9999-01-01", "0001-01-01", "1970-01-01", "9999-12-30", "9999-12-31"];
+        let order: Vec<Timestamp> = days
+            .iter()
+            .map(|day| day.replace("-9999", "-009999").parse::<EventTime>().expect(day).order())
+            .collect();
+        assert!(order.is_sorted() && order[0] < order[1] && order[2] < order[4], "{order:?}");
     }
 
     #[test]
