@@ -17,9 +17,17 @@ use crate::{
 
 mod document;
 mod filter;
+pub mod index;
+mod memory;
+mod parts;
+#[cfg(feature = "local")]
+mod redb;
 
+#[cfg(feature = "local")]
+pub use self::redb::RedbStore;
 pub use document::{DocKey, Document, Fingerprint, Kind, Reference, Scope, Seq};
 pub use filter::{Filter, Page, ScopeFilter};
+pub use memory::MemoryStore;
 
 /// Keeps documents and the log of their changes.
 ///
@@ -94,7 +102,7 @@ pub enum Operation {
         /// All of these must hold.
         conditions: Vec<Condition>,
     },
-    /// Removes a document. An absent key is no error.
+    /// Removes a document. An absent key is no error and no change: the log does not grow.
     Delete {
         /// The key.
         key: DocKey,
@@ -120,7 +128,7 @@ pub enum Condition {
 pub enum Written {
     /// Applied and durable; `seq` is that of its last operation.
     Done {
-        /// The last change of the batch.
+        /// The last change of the batch; of the store, when the batch changed nothing.
         seq: Seq,
     },
     /// Not applied: this call was applied before.
