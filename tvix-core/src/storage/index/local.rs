@@ -1,0 +1,331 @@
+//! The index of a data folder: committed documents in tantivy, the rest in memory, one view of both.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use async_lock::OnceCell;
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+use super::{
+    entry::{Entry, Meta},
+    view::{Analysed, View},
+    writer::Engine,
+};
+use crate::{
+    Error, Result,
+    embed::Vector,
+    storage::{Change, IndexQuery, Ranked, SearchIndex, Seq},
+};
+
+/// So many changes are committed at once.
+const COMMIT_CHANGES: usize = 500;
+/// No change waits longer than this for its commit to begin. Also the pause after a failed commit.
+const COMMIT_DELAY: Duration = Duration::from_secs(2);
+/// More changes than this are not kept in memory: `apply` waits.
+const PENDING_MAX: usize = 20_000;
+
+/// The [`SearchIndex`] of a data folder.
+///
+/// A change is found by the next query, from memory; a thread of its own commits to tantivy, by count
+/// and by time, with the cursor in the same commit. Changes must be applied in the order of the log:
+/// the cursor says that all before it are there. What was not committed when the process ended is
+/// applied again from the log. Vectors are kept in memory only.
+///
+/// Dropping it does not commit; it waits for a commit that is under way.
+pub struct LocalIndex {
+    shared: Arc<Shared>,
+    committer: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    folder: PathBuf,
+    /// Set when opening is over; holds the error, if any.
+    opened: OnceCell<Option<String>>,
+    /// Whoever commits or wipes holds it.
+    engine: Mutex<Option<Engine>>,
+    view: RwLock<View>,
+    signal: Mutex<Signal>,
+    wake: Condvar,
+    /// Told after each commit, done or failed.
+    committed: Notify,
+}
+
+/// What the committer waits for.
+#[derive(Default)]
+struct Signal {
+    stop: bool,
+    changes: usize,
+    /// When the first of `changes` came.
+    since: Option<Instant>,
+    /// Why the last commit failed.
+    failure: Option<String>,
+}
+
+impl LocalIndex {
+    /// The index in the folder `text` of `directory`. Returns at once: a thread opens it, and every
+    /// call waits until that is done. An index that is damaged or of another version starts empty,
+    /// with the cursor at zero.
+    pub fn open(directory: impl Into<PathBuf>) -> Self {
+        let shared = Arc::new(Shared::new(directory.into().join("text")));
+        let thread = thread::Builder::new().name("tvix-index".into());
+        let committer = thread.spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.run()
+        });
+        if let Err(error) = &committer {
+            // Nobody else sets the cell when the thread does not run.
+            let _ = shared.opened.set_blocking(Some(error.to_string()));
+        }
+        Self { shared, committer: committer.ok() }
+    }
+
+    /// Commits what is pending without waiting for the committer.
+    #[cfg(test)]
+    pub(super) fn commit_now(&self) -> Result<()> {
+        self.shared.opened.wait_blocking();
+        self.shared.commit()
+    }
+
+    /// What [`SearchIndex`] calls work on, once it is open.
+    async fn ready(&self) -> Result<&Shared> {
+        match self.shared.opened.wait().await {
+            None => Ok(&self.shared),
+            Some(reason) => Err(Error::Backend {
+                operation: "opening the text index".into(),
+                reason: reason.clone(),
+                source: None,
+            }),
+        }
+    }
+}
+
+impl Drop for LocalIndex {
+    fn drop(&mut self) {
+        self.shared.signal().stop = true;
+        self.shared.wake.notify_all();
+        if let Some(committer) = self.committer.take() {
+            // A panic there was reported by its own thread.
+            let _ = committer.join();
+        }
+    }
+}
+
+impl fmt::Debug for LocalIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalIndex").field("folder", &self.shared.folder).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl SearchIndex for LocalIndex {
+    async fn cursor(&self) -> Result<Seq> {
+        Ok(self.ready().await?.view().cursor)
+    }
+
+    async fn apply(&self, changes: &[Change], vectors: Option<&[Vec<Vector>]>) -> Result<()> {
+        let shared = self.ready().await?;
+        // In parts, so that a long list cannot pass the limit.
+        for (part, changes) in changes.chunks(COMMIT_CHANGES).enumerate() {
+            shared.room().await?;
+            let vectors = vectors.map(|vectors| {
+                let from = vectors.len().min(part * COMMIT_CHANGES);
+                &vectors[from..]
+            });
+            shared.apply(changes, vectors.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    async fn keyword(&self, query: &IndexQuery) -> Result<Vec<Ranked>> {
+        self.ready().await?.view().keyword(query)
+    }
+
+    async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
+        Ok(self.ready().await?.view().vectors.nearest(query, vector))
+    }
+
+    async fn reset(&self) -> Result<()> {
+        self.ready().await?.reset()
+    }
+}
+
+impl Shared {
+    fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            opened: OnceCell::new(),
+            engine: Mutex::default(),
+            view: RwLock::default(),
+            signal: Mutex::default(),
+            wake: Condvar::new(),
+            committed: Notify::new(),
+        }
+    }
+
+    // A panic under one of these locks leaves nothing that the next commit does not mend.
+    fn view(&self) -> RwLockReadGuard<'_, View> {
+        self.view.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn view_mut(&self) -> RwLockWriteGuard<'_, View> {
+        self.view.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn signal(&self) -> MutexGuard<'_, Signal> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn engine(&self) -> MutexGuard<'_, Option<Engine>> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The committer: opens the index, then commits until it is told to stop.
+    fn run(&self) {
+        let failure = match Engine::open(&self.folder) {
+            Ok((engine, commit)) => {
+                *self.engine() = Some(engine);
+                self.view_mut().show(commit);
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        let opened = failure.is_none();
+        let _ = self.opened.set_blocking(failure);
+        while opened && self.wait_for_changes() {
+            let failure = self.commit().err().map(|error| error.to_string());
+            if let Some(error) = &failure {
+                tracing::warn!(error, "text index: commit failed, trying again");
+            }
+            self.after_commit(failure);
+        }
+        // The lock on the folder goes before whoever drops us goes on.
+        self.engine().take();
+    }
+
+    /// Waits until a commit is due; false when it is time to stop.
+    fn wait_for_changes(&self) -> bool {
+        let mut signal = self.signal();
+        loop {
+            if signal.stop {
+                return false;
+            }
+            let waited = signal.since.map(|since| since.elapsed());
+            let due = COMMIT_DELAY.saturating_sub(waited.unwrap_or_default());
+            if waited.is_some() && (due.is_zero() || signal.is_full()) {
+                (signal.changes, signal.since) = (0, None);
+                return true;
+            }
+            signal = match waited {
+                Some(_) => match self.wake.wait_timeout(signal, due) {
+                    Ok((signal, _)) => signal,
+                    Err(_) => return false,
+                },
+                None => match self.wake.wait(signal) {
+                    Ok(signal) => signal,
+                    Err(_) => return false,
+                },
+            };
+        }
+    }
+
+    /// Commits what is pending.
+    fn commit(&self) -> Result<()> {
+        let mut engine = self.engine();
+        let Some(engine) = engine.as_mut() else { return Ok(()) };
+        let (changes, last) = self.view_mut().freeze();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let commit = engine.commit(&changes, last)?;
+        let done = {
+            let mut view = self.view_mut();
+            view.show(commit);
+            std::mem::take(&mut view.frozen)
+        };
+        // Outside of the lock: freeing thousands of terms takes a while.
+        drop(done);
+        Ok(())
+    }
+
+    fn after_commit(&self, failure: Option<String>) {
+        let left = self.view().waiting() > 0;
+        let mut signal = self.signal();
+        if left {
+            signal.since.get_or_insert_with(Instant::now);
+        }
+        signal.failure = failure;
+        drop(signal);
+        self.committed.notify_waiters();
+    }
+
+    /// Waits until there is room for more changes.
+    async fn room(&self) -> Result<()> {
+        loop {
+            let committed = self.committed.notified();
+            if self.view().waiting() <= PENDING_MAX {
+                return Ok(());
+            }
+            if let Some(reason) = self.signal().failure.clone() {
+                let operation = "committing to the text index".into();
+                return Err(Error::Backend { operation, reason, source: None });
+            }
+            committed.await;
+        }
+    }
+
+    fn apply(&self, changes: &[Change], vectors: &[Vec<Vector>]) -> Result<()> {
+        let mut analysed = Vec::with_capacity(changes.len());
+        for change in changes {
+            analysed.push(self.analyse(change)?);
+        }
+        let mut view = self.view_mut();
+        let mut vectors = vectors.iter();
+        let count = changes.len();
+        for (change, analysed) in changes.iter().zip(analysed) {
+            view.apply(change, analysed, vectors.next());
+        }
+        drop(view);
+        let mut signal = self.signal();
+        signal.changes += count;
+        signal.since.get_or_insert_with(Instant::now);
+        drop(signal);
+        self.wake.notify_all();
+        Ok(())
+    }
+
+    /// Analyses the document of a change, unless its text is indexed already.
+    fn analyse(&self, change: &Change) -> Result<Analysed> {
+        let known = self.view().seq(change.key)?;
+        Ok(match &change.document {
+            _ if known > Some(change.seq) => Analysed::Stale,
+            None => Analysed::Deleted,
+            Some(document) if known == Some(change.seq) => {
+                Analysed::Known(Arc::new(Meta::of(document, change.seq)))
+            }
+            Some(document) => Analysed::New(Arc::new(Entry::of(document, change.seq))),
+        })
+    }
+
+    fn reset(&self) -> Result<()> {
+        let mut engine = self.engine();
+        let Some(engine) = engine.as_mut() else { return Ok(()) };
+        *self.view_mut() = View::default();
+        self.view_mut().show(engine.reset()?);
+        Ok(())
+    }
+}
+
+impl Signal {
+    /// Whether the next commit need not wait for more. After a failure it pauses.
+    fn is_full(&self) -> bool {
+        self.changes >= COMMIT_CHANGES && self.failure.is_none()
+    }
+}
