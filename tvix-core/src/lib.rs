@@ -1,10 +1,33 @@
 //! Memory and Wiki for AI agents: storage-agnostic traits, hybrid search, and the tools agents call.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "local")]
+pub mod config;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod embed;
 mod error;
+mod files;
+#[cfg(feature = "local")]
+mod folder;
+#[cfg(feature = "mcp")]
+pub mod mcp;
+pub mod memory;
+pub mod profile;
+pub mod project;
 pub mod search;
+mod secrets;
+pub mod settings;
 pub mod storage;
+pub mod tools;
+mod tvix;
 pub mod types;
+pub mod wiki;
 
 pub use error::{Error, ErrorKind, ErrorReport, Result};
+pub use memory::Memory;
+pub use project::Project;
+pub use search::Search;
+pub use settings::Settings;
+pub use tvix::{Builder, Tvix};
+pub use wiki::Wiki;

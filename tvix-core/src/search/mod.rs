@@ -1,3 +1,156 @@
-//! Hybrid search over any backend.
+//! Search: what an agent asks, what it is answered, and how the answer is found.
+
+use async_trait::async_trait;
+
+use crate::{
+    Result, Tvix,
+    storage::{DocKey, Document, Facet, Filter, IndexQuery, Kind, Page, Ranked, ScopeFilter},
+    types::{Id, QueryText},
+};
 
 pub mod analyze;
+pub mod chunk;
+mod notice;
+mod recent;
+mod score;
+
+pub use notice::Notice;
+pub use recent::Recent;
+
+/// Finds memories and documents.
+#[async_trait]
+pub trait Search: Send + Sync {
+    /// The documents that answer `query`, best first.
+    ///
+    /// A blank text asks for the most recent ones, without scores. The identifier of a record as the
+    /// whole text returns that record. A filter by an unknown project or source finds nothing and
+    /// says which are known.
+    ///
+    /// # Errors
+    /// What the store reports. A failing index is no error: the answer says so.
+    async fn search(&self, query: &Query) -> Result<Answer>;
+}
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Memories or wiki documents.
+    pub kind: Kind,
+    /// The words, as a person would write them; never parsed as a query language, but
+    /// `"quoted phrases"` must match as phrases.
+    pub text: QueryText,
+    /// Applied before the best are chosen.
+    pub filter: Filter,
+    /// Which slice of the ranked list to return.
+    pub page: Page,
+}
+
+/// The answer to a [`Query`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// What was found, best first.
+    pub hits: Vec<Hit>,
+    /// Whether more follow after these.
+    pub has_more: bool,
+    /// Whether the query was the identifier of the one hit, which is then wanted whole.
+    pub by_id: bool,
+    /// What else the caller should know.
+    pub notices: Vec<Notice>,
+}
+
+/// One document of an [`Answer`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The document.
+    pub document: Document,
+    /// How well it fits, 0 to 1 on one scale for every query: see [`score`]. Absent without a query.
+    pub score: Option<f32>,
+    /// The best passage: bytes of the document's text.
+    pub passage: std::ops::Range<usize>,
+}
+
+impl Hit {
+    fn unscored(document: Document) -> Self {
+        Self { document, score: None, passage: 0..0 }
+    }
+}
+
+impl Tvix {
+    /// The notice for a filter that names something nothing is filed under.
+    async fn unknown_filter(&self, kind: Kind, filter: &Filter) -> Result<Option<Notice>> {
+        if let ScopeFilter::Only(asked) = &filter.scope {
+            let known = self.store().facets(kind, Facet::Scope).await?;
+            if !known.iter().any(|facet| facet.key == *asked) {
+                return Ok(Some(Notice::unknown_project(kind, asked, known)));
+            }
+        }
+        if !filter.sources.is_empty() {
+            let known = self.store().facets(kind, Facet::Source).await?;
+            let is_known = |key: &str| known.iter().any(|facet| facet.key == key);
+            if !filter.sources.iter().any(|source| is_known(source.as_str())) {
+                return Ok(Some(Notice::unknown_source(&filter.sources, known)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn by_id(&self, query: &Query, id: Id) -> Result<Answer> {
+        let found = self.document(DocKey::new(query.kind, id)).await?;
+        let wanted = found.filter(|document| query.filter.accepts(document));
+        let hits = wanted.into_iter().skip(query.page.offset).map(Hit::unscored).collect();
+        Ok(Answer { hits, by_id: true, ..Answer::default() })
+    }
+
+    async fn by_time(&self, query: &Query) -> Result<Answer> {
+        let Recent { records, has_more } =
+            self.recent_documents(query.kind, &query.filter, query.page).await?;
+        let hits = records.into_iter().map(Hit::unscored).collect();
+        Ok(Answer { hits, has_more, ..Answer::default() })
+    }
+
+    async fn by_word(&self, query: &Query) -> Result<Answer> {
+        let mut notices = vec![Notice::MeaningNotUsed];
+        if let Err(error) = self.catch_up().await {
+            tracing::warn!(%error, "the index is behind the store");
+            notices.push(Notice::IndexBehind);
+        }
+        let wanted = query.page.offset.saturating_add(query.page.limit).saturating_add(1);
+        let text = analyze::TextQuery::parse(query.text.as_str());
+        let asked =
+            IndexQuery { kind: query.kind, text, filter: query.filter.clone(), limit: wanted };
+        let ranked = self.index().keyword(&asked).await?;
+        let mut hits = self.hits(ranked).await?;
+        score::set(&mut hits, query.text.as_str(), &asked.text);
+        let has_more = hits.len() == wanted;
+        let page = hits.into_iter().skip(query.page.offset).take(query.page.limit).collect();
+        Ok(Answer { hits: page, has_more, by_id: false, notices })
+    }
+
+    /// Reads what was found; what is gone from the store meanwhile is dropped.
+    async fn hits(&self, ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
+        let keys: Vec<DocKey> = ranked.iter().map(|entry| entry.key).collect();
+        let documents = self.store().get(&keys).await?;
+        let found = ranked.into_iter().zip(documents);
+        let hits = found.filter_map(|(entry, document)| {
+            let (document, passage) = (document?, entry.passage);
+            Some(Hit { document, score: None, passage })
+        });
+        Ok(hits.collect())
+    }
+}
+
+#[async_trait]
+impl Search for Tvix {
+    async fn search(&self, query: &Query) -> Result<Answer> {
+        if let Some(notice) = self.unknown_filter(query.kind, &query.filter).await? {
+            return Ok(Answer { notices: vec![notice], ..Answer::default() });
+        }
+        if query.text.is_blank() {
+            return self.by_time(query).await;
+        }
+        match query.text.as_str().parse() {
+            Ok(id) => self.by_id(query, id).await,
+            Err(()) => self.by_word(query).await,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Things a caller should know beside the answer.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    storage::{FacetCount, Kind},
+    types::SourceKey,
+};
+
+/// How many known names a notice lists.
+const KNOWN_SHOWN: usize = 20;
+
+/// Something a caller should know beside the answer. Its `Display` is a sentence for people and
+/// models.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[non_exhaustive]
+pub enum Notice {
+    /// Only words were compared.
+    MeaningNotUsed,
+    /// The index could not take the latest changes; they may be missing from results.
+    IndexBehind,
+    /// Spans marked private were not stored.
+    PrivateRemoved,
+    /// A credential was replaced.
+    Redacted {
+        /// The sort of credential.
+        kind: String,
+    },
+    /// Anything else, in words.
+    Other(String),
+}
+
+impl Notice {
+    pub(crate) fn unknown_project(kind: Kind, asked: &str, known: Vec<FacetCount>) -> Self {
+        let noun = if kind == Kind::Wiki { "Project" } else { "project" };
+        Self::Other(format!("no {noun} \"{asked}\"; known: {}", names(known)))
+    }
+
+    pub(crate) fn unknown_source(asked: &[SourceKey], known: Vec<FacetCount>) -> Self {
+        let asked: Vec<&str> = asked.iter().map(SourceKey::as_str).collect();
+        Self::Other(format!("nothing from {}; known sources: {}", asked.join(", "), names(known)))
+    }
+}
+
+fn names(known: Vec<FacetCount>) -> String {
+    let more = known.len().saturating_sub(KNOWN_SHOWN);
+    let mut shown: Vec<String> =
+        known.into_iter().take(KNOWN_SHOWN).map(|facet| facet.name).collect();
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    if shown.is_empty() { "none yet".to_owned() } else { shown.join(", ") }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MeaningNotUsed => f.write_str("found by word only: meaning was not used"),
+            Self::IndexBehind => {
+                f.write_str("the search index is behind; the latest changes may be missing")
+            }
+            Self::PrivateRemoved => f.write_str("what was marked private was not stored"),
+            Self::Redacted { kind } => write!(f, "redacted before storing: {kind}"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<Notice> for String {
+    fn from(notice: Notice) -> Self {
+        notice.to_string()
+    }
+}
+
+impl From<String> for Notice {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}

@@ -1,0 +1,331 @@
+//! [`Tvix`], the handle that everything goes through, and the order in which a write happens: it
+//! lives here only.
+
+use std::{fmt, path::Path, sync::Arc};
+
+use async_lock::Mutex;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{
+    Error, Memory, Project, Result, Wiki,
+    profile::ProfileSource,
+    search::Notice,
+    settings::Settings,
+    storage::{
+        Batch, Condition, DocKey, Document, DocumentStore, Kind, MemoryStore, Operation, Request,
+        SearchIndex, Seq, Written, index::MemoryIndex,
+    },
+    types::{Clock, RequestId, Source, SystemClock, TimeZone},
+};
+
+/// How many changes `catch_up` takes from the log at a time.
+const CATCH_UP_STEP: usize = 500;
+/// How often an edit is tried again when another writer changed the record in between.
+const EDIT_ATTEMPTS: usize = 8;
+
+/// One user's store: memories, wiki documents and the search over both.
+///
+/// Cheap to clone; clones share the store. A handle speaks for one caller, whose [`Source`] is
+/// written on what it stores: see [`Tvix::speaking_for`]. No method takes a user: a handle reaches
+/// one user's data only.
+#[derive(Clone)]
+pub struct Tvix {
+    engine: Arc<Engine>,
+    source: Source,
+    request: Option<RequestId>,
+}
+
+struct Engine {
+    store: Arc<dyn DocumentStore>,
+    index: Arc<dyn SearchIndex>,
+    /// The last change given to the index by this process; `None` until the index was asked.
+    applied: Mutex<Option<Seq>>,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
+    profile: ProfileSource,
+    /// Kept for its `Drop`: the lock on the data folder.
+    _folder: Option<Box<dyn Send + Sync>>,
+}
+
+/// Puts a [`Tvix`] together from parts.
+#[derive(Debug)]
+pub struct Builder {
+    store: Arc<dyn DocumentStore>,
+    index: Arc<dyn SearchIndex>,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
+    profile: ProfileSource,
+}
+
+impl Builder {
+    /// Replaces the clock.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Replaces the settings.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Says where the user's profile is.
+    #[must_use]
+    pub fn profile(mut self, profile: ProfileSource) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// The finished handle, which speaks for [`Source::library`].
+    pub fn build(self) -> Tvix {
+        self.build_holding(None)
+    }
+
+    fn build_holding(self, folder: Option<Box<dyn Send + Sync>>) -> Tvix {
+        let Self { store, index, clock, settings, profile } = self;
+        let applied = Mutex::new(None);
+        let engine = Engine { store, index, applied, clock, settings, profile, _folder: folder };
+        Tvix { engine: Arc::new(engine), source: Source::library(), request: None }
+    }
+}
+
+/// What became of a batch, and what the caller should know beside it.
+pub(crate) struct Committed {
+    pub(crate) written: Written,
+    pub(crate) notice: Option<Notice>,
+}
+
+impl Tvix {
+    /// A handle over a backend of your own.
+    pub fn builder(store: Arc<dyn DocumentStore>, index: Arc<dyn SearchIndex>) -> Builder {
+        let clock = Arc::new(SystemClock);
+        Builder {
+            store,
+            index,
+            clock,
+            settings: Settings::default(),
+            profile: ProfileSource::default(),
+        }
+    }
+
+    /// A store that lives in memory and is gone with its last handle: for tests and trials.
+    pub fn in_memory() -> Self {
+        Self::builder(Arc::new(MemoryStore::default()), Arc::new(MemoryIndex::default())).build()
+    }
+
+    /// Opens the data folder `path`, making it (for its owner alone) if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] when another process has it open or a newer version wrote it,
+    /// [`Error::InvalidInput`] when its `config.toml` is wrong, [`Error::Corrupt`] or
+    /// [`Error::Backend`] when the store cannot be opened.
+    #[cfg(feature = "local")]
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let config = crate::config::Config::load(path.as_ref())?;
+        Self::open_with(path, config.settings)
+    }
+
+    /// Like [`Tvix::open`], with settings of the caller's in place of the folder's `config.toml`.
+    ///
+    /// # Errors
+    /// As [`Tvix::open`].
+    #[cfg(feature = "local")]
+    pub fn open_with(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
+        let folder = crate::folder::Folder::open(path.as_ref())?;
+        let store = Arc::new(crate::storage::RedbStore::open(folder.store_file())?);
+        let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
+        let profile = ProfileSource::File(folder.profile_file());
+        let builder = Self::builder(store, index).settings(settings).profile(profile);
+        Ok(builder.build_holding(Some(Box::new(folder))))
+    }
+
+    /// The same store, speaking for another caller. `request` identifies the call: a write that
+    /// already happened under it is answered from its record and does not happen again.
+    #[must_use]
+    pub fn speaking_for(&self, source: Source, request: Option<RequestId>) -> Self {
+        Self { engine: Arc::clone(&self.engine), source, request }
+    }
+
+    /// The memories of this store: `tvix.memory().add(…)` reads better than naming the trait where
+    /// several are in scope.
+    pub fn memory(&self) -> &dyn Memory {
+        self
+    }
+
+    /// The wiki of this store.
+    pub fn wiki(&self) -> &dyn Wiki {
+        self
+    }
+
+    /// The projects of this store.
+    pub fn projects(&self) -> &dyn Project {
+        self
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.engine.settings
+    }
+
+    /// Where the user's profile is kept.
+    pub fn profile_source(&self) -> &ProfileSource {
+        &self.engine.profile
+    }
+
+    /// The time zone for dates without one: the profile's, else UTC.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when the profile cannot be read.
+    pub fn zone(&self) -> Result<TimeZone> {
+        self.engine.profile.read()?.zone()
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.engine.clock
+    }
+
+    pub(crate) fn store(&self) -> &dyn DocumentStore {
+        &*self.engine.store
+    }
+
+    pub(crate) fn index(&self) -> &dyn SearchIndex {
+        &*self.engine.index
+    }
+
+    /// The answer this very call was given before, if it wrote something then.
+    pub(crate) async fn answered<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        let Some(request) = self.request else { return Ok(None) };
+        self.store().receipt(request).await?.map(|receipt| read_receipt(&receipt)).transpose()
+    }
+
+    /// Writes the batch, durably, then lets the index see it. `receipt` is what the call answers if
+    /// the batch is applied, and again if the call is repeated.
+    ///
+    /// When indexing fails the write stands: the notice says so and the next search tries again.
+    pub(crate) async fn commit(
+        &self,
+        operations: Vec<Operation>,
+        receipt: &impl Serialize,
+    ) -> Result<Committed> {
+        if operations.is_empty() {
+            return Ok(Committed { written: Written::Done { seq: Seq::ZERO }, notice: None });
+        }
+        let request = self.request.map(|id| -> Result<Request> {
+            let receipt = serde_json::to_string(receipt)
+                .map_err(|error| Error::backend("writing a receipt", error))?;
+            Ok(Request { id, receipt, at: self.clock().now() })
+        });
+        let batch = Batch { operations, request: request.transpose()? };
+        let written = self.store().write(batch).await?;
+        let notice = match &written {
+            Written::Done { .. } => self.catch_up().await.err().map(|error| {
+                tracing::warn!(%error, "stored, but the index could not take it yet");
+                Notice::IndexBehind
+            }),
+            Written::Repeated { .. } | Written::Refused { .. } => None,
+        };
+        Ok(Committed { written, notice })
+    }
+
+    /// Lets the index see every change it has not seen: normal indexing, recovery after a crash and
+    /// a full rebuild are this one loop.
+    ///
+    /// # Errors
+    /// What store or index report; what was applied by then stays applied.
+    pub async fn catch_up(&self) -> Result<()> {
+        let mut applied = self.engine.applied.lock().await;
+        let mut seen = match *applied {
+            Some(seq) => seq,
+            None => self.index().cursor().await?,
+        };
+        loop {
+            let changes = self.store().changes(seen, CATCH_UP_STEP).await?;
+            if let Some(last) = changes.last() {
+                self.index().apply(&changes, None).await?;
+                seen = last.seq;
+            }
+            *applied = Some(seen);
+            if changes.len() < CATCH_UP_STEP {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) async fn document(&self, key: DocKey) -> Result<Option<Document>> {
+        Ok(self.store().get(&[key]).await?.pop().flatten())
+    }
+
+    pub(crate) async fn require(&self, key: DocKey) -> Result<Document> {
+        let found = self.document(key).await?;
+        found.ok_or_else(|| Error::not_found(noun(key.kind), key.id))
+    }
+
+    /// Reads the document under `key`, lets `edit` make operations of it, and commits them unless
+    /// someone changed the document in between; then it is read and edited again.
+    pub(crate) async fn edit<T: Serialize>(
+        &self,
+        key: DocKey,
+        edit: impl Fn(Document) -> Result<(Vec<Operation>, T)>,
+    ) -> Result<(Committed, T)> {
+        for _ in 0..EDIT_ATTEMPTS {
+            let (operations, answer) = edit(self.require(key).await?)?;
+            let committed = self.commit(operations, &answer).await?;
+            if !lost_a_race(&committed.written) {
+                return Ok((committed, answer));
+            }
+        }
+        Err(Error::conflict(format_args!(
+            "{} {} keeps changing; try again",
+            noun(key.kind),
+            key.id
+        )))
+    }
+}
+
+impl Tvix {
+    /// Removes the document under `key` and returns what it was.
+    pub(crate) async fn delete_document(&self, key: DocKey) -> Result<Document> {
+        if let Some(answer) = self.answered().await? {
+            return Ok(answer);
+        }
+        let delete = |document: Document| {
+            let conditions = vec![Condition::Unchanged(document.seq)];
+            Ok((vec![Operation::Delete { key, conditions }], document))
+        };
+        let (committed, document) = self.edit(key, delete).await?;
+        match committed.written {
+            Written::Repeated { receipt } => read_receipt(&receipt),
+            Written::Done { .. } | Written::Refused { .. } => Ok(document),
+        }
+    }
+}
+
+fn lost_a_race(written: &Written) -> bool {
+    matches!(written, Written::Refused { condition: Condition::Unchanged(_), .. })
+}
+
+/// What a record of `kind` is called in messages.
+pub(crate) fn noun(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Memory => "memory",
+        Kind::Wiki => "wiki document",
+    }
+}
+
+pub(crate) fn read_receipt<T: DeserializeOwned>(receipt: &str) -> Result<T> {
+    serde_json::from_str(receipt)
+        .map_err(|error| Error::corrupt("the record of an earlier call", error))
+}
+
+impl fmt::Debug for Tvix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tvix").field("store", &self.engine.store).finish_non_exhaustive()
+    }
+}
