@@ -1,0 +1,197 @@
+//! Flags and commands.
+//!
+//! The doc comments of the flags are what `--help` prints, so they carry no markup.
+#![allow(clippy::doc_markdown)]
+
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+use tvix_core::{Error, Result, Tvix, config::Config, tools::Toolset};
+
+/// Long-term memory and a wiki for AI agents.
+///
+/// Without a command this is an MCP server on stdin and stdout: a client such as Claude Code, Cursor
+/// or Codex starts it. Try `tvix-mcp-stdio demo` first. Everything is kept in one folder on this
+/// machine and works offline.
+#[derive(Debug, Parser)]
+#[command(name = "tvix-mcp-stdio", version, max_term_width = 100, after_help = CLIENTS)]
+pub struct Args {
+    /// The data folder [default: TVIX_HOME, else the platform's data directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The tools to offer, exactly: memory, wiki [default: both]
+    #[arg(long, value_name = "LIST")]
+    pub toolsets: Option<String>,
+    /// The project of memories that are added without one, in this process only; never a filter
+    #[arg(long, value_name = "SLUG")]
+    pub project: Option<String>,
+    /// How much to log on stderr: off, error, warn, info, debug, trace [default: warn]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub log: Option<String>,
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do; without a command, serve
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+const CLIENTS: &str = "Connect a client:
+  Claude Code   claude mcp add --scope user tvix -- /path/to/tvix-mcp-stdio
+  Cursor        ~/.cursor/mcp.json: {\"mcpServers\": {\"tvix\": {\"command\": \"/path/to/tvix-mcp-stdio\"}}}
+
+Exit codes: 0 good, 1 failed, 2 usage.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Store and search a few examples in a temporary folder, to see what Tvix does
+    Demo,
+    /// Print the version
+    Version,
+    /// Show or change your profile
+    #[command(subcommand)]
+    Profile(Profile),
+    /// List projects, or file everything of one under another
+    #[command(subcommand)]
+    Project(Project),
+    /// List, show, move or delete memories
+    #[command(subcommand)]
+    Memory(Memory),
+    /// List, show or delete wiki documents
+    #[command(subcommand)]
+    Wiki(Wiki),
+}
+
+/// Commands for the profile.
+#[derive(Debug, Subcommand)]
+pub enum Profile {
+    /// Print the profile
+    Show,
+    /// Set a key: display_name, role, interests (separated by commas), instructions or timezone
+    Set {
+        /// The key
+        key: String,
+        /// Its value
+        value: String,
+    },
+}
+
+/// Commands for projects.
+#[derive(Debug, Subcommand)]
+pub enum Project {
+    /// List the projects of memories and of the wiki
+    List,
+    /// File everything of one project under another
+    Move {
+        /// The project to empty
+        from: String,
+        /// The project to fill
+        to: String,
+        /// Move wiki documents instead of memories
+        #[arg(long)]
+        wiki: bool,
+    },
+}
+
+/// Commands for memories.
+#[derive(Debug, Subcommand)]
+pub enum Memory {
+    /// List memories, the most recent first
+    List {
+        /// Only this project
+        #[arg(long, value_name = "SLUG")]
+        project: Option<String>,
+        /// How many to list
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        /// How many to skip
+        #[arg(long, default_value_t = 0)]
+        offset: usize,
+    },
+    /// Print one memory whole
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Move a memory to another project
+    Move {
+        /// Its id
+        id: String,
+        /// The project
+        slug: String,
+    },
+    /// Delete memories for good
+    Delete {
+        /// Their ids
+        #[arg(required = true)]
+        ids: Vec<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Commands for the wiki.
+#[derive(Debug, Subcommand)]
+pub enum Wiki {
+    /// List documents, the last edited first
+    List {
+        /// How many to list
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+        /// How many to skip
+        #[arg(long, default_value_t = 0)]
+        offset: usize,
+    },
+    /// Print one document whole
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Delete documents for good
+    Delete {
+        /// Their ids
+        #[arg(required = true)]
+        ids: Vec<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+impl Args {
+    /// The data folder: `--data`, else `TVIX_HOME`, else the platform's data directory for `tvix`;
+    /// never the working directory.
+    pub(crate) fn folder(&self) -> Result<PathBuf> {
+        let named = self.data.clone().or_else(|| std::env::var_os("TVIX_HOME").map(PathBuf::from));
+        let named = named.filter(|path| !path.as_os_str().is_empty());
+        named.or_else(platform_folder).ok_or_else(|| {
+            Error::invalid("data", "no home directory is known; send --data DIR or set TVIX_HOME")
+        })
+    }
+
+    /// Flags before environment before `config.toml`.
+    pub(crate) fn config(&self, folder: &Path) -> Result<Config> {
+        let mut config = Config::load(folder)?.overlay(|name| std::env::var(name).ok())?;
+        if let Some(list) = &self.toolsets {
+            config.toolsets = Toolset::parse_list(list)?;
+        }
+        if let Some(level) = &self.log {
+            config.set_log(level)?;
+        }
+        Ok(config)
+    }
+
+    /// The open store and what is configured for it.
+    pub(crate) fn open(&self) -> Result<(Tvix, Config)> {
+        let folder = self.folder()?;
+        let config = self.config(&folder)?;
+        crate::logging::start(&config.log);
+        Ok((Tvix::open_with(&folder, config.settings.clone())?, config))
+    }
+}
+
+fn platform_folder() -> Option<PathBuf> {
+    directories::ProjectDirs::from("", "", "tvix").map(|dirs| dirs.data_dir().to_owned())
+}

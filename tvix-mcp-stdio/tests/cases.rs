@@ -1,0 +1,47 @@
+//! The tool cases through the binary.
+
+mod support;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use support::Server;
+use tvix_core::conformance::cases::{self, Caller, Outcome};
+
+struct Stdio(Server);
+
+#[async_trait]
+impl Caller for Stdio {
+    async fn call(&mut self, tool: &str, args: Value) -> Outcome {
+        // Missing arguments are sent as missing.
+        let params = if args.is_null() {
+            json!({"name": tool})
+        } else {
+            json!({"name": tool, "arguments": args})
+        };
+        let answer = self.0.request("tools/call", &params);
+        let result = &answer["result"];
+        assert!(result.is_object(), "{tool}: {answer}");
+        let error = result.pointer("/_meta/tvix~1error").cloned();
+        assert_eq!(error.is_some(), result["isError"] == true, "{result}");
+        Outcome {
+            text: result["content"][0]["text"].as_str().expect("a text").to_owned(),
+            structured: result["structuredContent"].clone(),
+            error: error.map(|error| serde_json::from_value(error).expect("an error report")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_case_holds_over_stdio() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tvix-core/tests/cases");
+    let mut problems = Vec::new();
+    for case in cases::load(&folder).expect("cases") {
+        let place = tempfile::tempdir().expect("folder");
+        let mut caller = Stdio(Server::start(&place.path().join("data"), "cases"));
+        problems.extend(case.run(&mut caller).await.err());
+        assert!(caller.0.close().success());
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+}
