@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result, files};
 
 /// The format this version writes.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 /// The store this build writes.
 const STORE: &str = "redb";
 
@@ -33,11 +33,22 @@ pub(crate) struct Folder {
 impl Folder {
     /// Opens `path`, making it if it is not there; on Unix with mode 0700.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        make_private(path).map_err(|error| unusable(path, error))?;
-        let folder = Self { path: path.to_owned(), _lock: lock(path)? };
+        Self::try_open(path)?.ok_or_else(|| {
+            Error::conflict(format_args!(
+                "{} is in use by another tvix process; close it, or choose another folder",
+                path.display()
+            ))
+        })
+    }
+
+    /// Like [`Folder::open`]; `None` when another process has it open.
+    pub(crate) fn try_open(path: &Path) -> Result<Option<Self>> {
+        files::make_private(path).map_err(|error| unusable(path, error))?;
+        let Some(lock) = lock(path)? else { return Ok(None) };
+        let folder = Self { path: path.to_owned(), _lock: lock };
         folder.check_format()?;
         fs::create_dir_all(folder.path.join("store")).map_err(|error| unusable(path, error))?;
-        Ok(folder)
+        Ok(Some(folder))
     }
 
     pub(crate) fn store_file(&self) -> PathBuf {
@@ -86,28 +97,14 @@ fn stamp(path: &Path) -> Result<()> {
     files::replace(path, text.as_bytes())
 }
 
-fn lock(path: &Path) -> Result<File> {
+fn lock(path: &Path) -> Result<Option<File>> {
     let open = File::options().create(true).truncate(false).write(true).open(path.join("LOCK"));
     let file = open.map_err(|error| unusable(path, error))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::conflict(format_args!(
-            "{} is in use by another tvix process; close it, or choose another folder with --data or TVIX_HOME",
-            path.display()
-        ))),
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(unusable(path, error)),
     }
-}
-
-#[cfg(unix)]
-fn make_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-#[cfg(not(unix))]
-fn make_private(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(path)
 }
 
 fn unusable(path: &Path, error: io::Error) -> Error {

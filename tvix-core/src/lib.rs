@@ -18,6 +18,8 @@ pub mod project;
 pub mod search;
 mod secrets;
 pub mod settings;
+#[cfg(feature = "shared")]
+pub mod shared;
 pub mod storage;
 pub mod tools;
 mod tvix;

@@ -21,7 +21,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Error, ErrorKind,
-    tools::{CallContext, Prompt, Reply, Resource, Service, ServiceError, ToolDefinition, Toolset},
+    tools::{
+        self, CallContext, Prompt, Reply, Resource, Service, ServiceError, ToolDefinition, Toolset,
+    },
     types::{ProjectSlug, Source},
 };
 
@@ -146,7 +148,7 @@ impl ServerHandler for Server {
         let about = Implementation::new("tvix", env!("CARGO_PKG_VERSION")).with_title("Tvix");
         ServerConfig::new(capabilities)
             .with_server_info(about)
-            .with_instructions(self.service.instructions(&self.context(Source::unknown())))
+            .with_instructions(tools::instructions(&self.context(Source::unknown())))
     }
 
     async fn list_tools(
@@ -184,7 +186,7 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         request: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = self.service.resources(&self.caller(&request));
+        let resources = tools::resources(&self.caller(&request));
         Ok(ListResourcesResult::with_all_items(resources.into_iter().map(resource).collect())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
@@ -217,10 +219,9 @@ impl ServerHandler for Server {
     async fn list_prompts(
         &self,
         _page: Option<PaginatedRequestParams>,
-        request: RequestContext<RoleServer>,
+        _request: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let prompts = self.service.prompts(&self.caller(&request));
-        Ok(ListPromptsResult::with_all_items(prompts.iter().map(prompt).collect())
+        Ok(ListPromptsResult::with_all_items(tools::prompts().iter().map(prompt).collect())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
     }
@@ -230,8 +231,8 @@ impl ServerHandler for Server {
         get: GetPromptRequestParams,
         request: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let text = self.service.prompt(&self.caller(&request), &get.name).await;
-        let message = PromptMessage::new_text(Role::User, text.map_err(protocol_error)?);
+        let text = tools::prompt(&self.caller(&request), &get.name).map_err(protocol_error)?;
+        let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResult::new(vec![message]).into())
     }
 }

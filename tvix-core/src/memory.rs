@@ -66,7 +66,7 @@ pub trait Memory: Send + Sync {
 }
 
 /// A memory to be stored.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewMemory {
     /// What to remember.
     pub content: MemoryText,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Settings of one store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// What happens to text that plainly holds a credential.
     pub secrets: SecretPolicy,

@@ -134,7 +134,11 @@ impl Tvix {
     /// As [`Tvix::open`].
     #[cfg(feature = "local")]
     pub fn open_with(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
-        let folder = crate::folder::Folder::open(path.as_ref())?;
+        Self::in_folder(crate::folder::Folder::open(path.as_ref())?, settings)
+    }
+
+    #[cfg(feature = "local")]
+    pub(crate) fn in_folder(folder: crate::folder::Folder, settings: Settings) -> Result<Self> {
         let store = Arc::new(crate::storage::RedbStore::open(folder.store_file())?);
         let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
         let profile = ProfileSource::File(folder.profile_file());

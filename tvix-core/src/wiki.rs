@@ -53,7 +53,7 @@ pub trait Wiki: Send + Sync {
 }
 
 /// A wiki document to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewDocument {
     /// Its title.
     pub title: Title,
@@ -83,7 +83,7 @@ impl NewDocument {
 }
 
 /// What an edit changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentEdit {
     /// The new title.
     pub title: Option<Title>,

@@ -6,7 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use tvix_core::{Error, Result, Tvix, config::Config, tools::Toolset};
+use tvix_core::{
+    Error, Result,
+    config::Config,
+    profile::ProfileSource,
+    shared::{self, Handle},
+    tools::Toolset,
+};
 
 /// Long-term memory and a wiki for AI agents.
 ///
@@ -183,12 +189,17 @@ impl Args {
         Ok(config)
     }
 
-    /// The open store and what is configured for it.
-    pub(crate) fn open(&self) -> Result<(Tvix, Config)> {
+    /// The data folder, shared with other processes, and what is configured for this one.
+    pub(crate) async fn open(&self) -> Result<(Handle, Config)> {
         let folder = self.folder()?;
         let config = self.config(&folder)?;
         crate::logging::start(&config.log);
-        Ok((Tvix::open_with(&folder, config.settings.clone())?, config))
+        Ok((shared::open(&folder, config.settings.clone()).await?, config))
+    }
+
+    /// The profile in the data folder: a file of its own, which needs no open store.
+    pub(crate) fn profile(&self) -> Result<ProfileSource> {
+        Ok(ProfileSource::File(self.folder()?.join("profile.toml")))
     }
 }
 

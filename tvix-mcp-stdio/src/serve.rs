@@ -16,18 +16,20 @@ use crate::{args::Args, output};
 /// What keeps the data folder from being opened, or flags that are wrong.
 pub(crate) async fn serve(args: &Args) -> Result<()> {
     let project = args.project.as_deref().map(ProjectSlug::new).transpose()?;
-    let (tvix, config) = args.open()?;
+    let (handle, config) = args.open().await?;
     if std::io::stdin().is_terminal() {
         output::hint(
             "tvix-mcp-stdio is an MCP server: a client starts it and speaks JSON on stdin. \
              Try `tvix-mcp-stdio demo`, or --help. End with Ctrl-D.",
         );
     }
-    let server = Server::new(Arc::new(tvix), config.toolsets, project);
-    tokio::select! {
+    let server = Server::new(Arc::new(handle.clone()), config.toolsets, project);
+    let ended = tokio::select! {
         ended = connection(server) => ended,
         () = asked_to_end() => Ok(()),
-    }
+    };
+    handle.close().await;
+    ended
 }
 
 async fn connection(server: Server) -> Result<()> {

@@ -143,12 +143,16 @@ fn a_default_project_is_never_a_filter() {
 }
 
 #[test]
-fn a_folder_in_use_is_said_to_be() {
+fn commands_work_beside_a_running_server() {
     let place = place();
     let mut server = Server::start(place.path(), "first");
-    server.ok("add_memory", &json!({"content": "mine"}));
-    let text = errors(place.path(), &["memory", "list"]);
-    assert!(text.contains("in use by another tvix process"), "{text}");
+    let added = server.ok("add_memory", &json!({"content": "seen by the command"}));
+    let id = added["id"].as_str().expect("an id");
+    let listed = run(place.path(), &["memory", "list", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("json");
+    assert_eq!(listed["memories"][0]["id"], id);
+    assert!(run(place.path(), &["memory", "delete", id, "--yes"]).status.success());
+    assert_eq!(server.ok("search_memory", &json!({"query": "seen"}))["results"], json!([]));
 }
 
 #[test]
