@@ -46,7 +46,8 @@ struct ConfigFile {
 /// The least reply budget that still holds one useful hit.
 const REPLY_BUDGET_MIN: usize = 2_000;
 const REPLY_BUDGET_MAX: usize = 1_000_000;
-const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// How much may be logged.
+pub const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 impl Config {
     /// Reads `config.toml` in the data folder `folder`. An absent file is the default.
@@ -92,14 +93,19 @@ impl Config {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         if let Some(list) = get("TVIX_TOOLSETS") {
             self.toolsets =
-                Toolset::parse_list(&list).map_err(|e| Error::invalid("TVIX_TOOLSETS", e))?;
+                Toolset::parse_list(&list).map_err(|error| named("TVIX_TOOLSETS", error))?;
         }
         if let Some(level) = get("TVIX_LOG") {
-            self.set_log(&level).map_err(|error| Error::invalid("TVIX_LOG", error))?;
+            self.set_log(&level).map_err(|error| named("TVIX_LOG", error))?;
         }
         if let Some(policy) = get("TVIX_SECRETS") {
             self.settings.secrets = serde_json::from_value(policy.trim().to_lowercase().into())
-                .map_err(|_| Error::invalid("TVIX_SECRETS", "send refuse, redact or allow"))?;
+                .map_err(|_| {
+                    Error::invalid(
+                        "TVIX_SECRETS",
+                        format_args!("got {policy:?}, send refuse, redact or allow"),
+                    )
+                })?;
         }
         if let Some(budget) = get("TVIX_REPLY_BUDGET") {
             self.settings.reply_budget = number("TVIX_REPLY_BUDGET", &budget)?;
@@ -131,6 +137,14 @@ fn check_budget(budget: usize) -> Result<()> {
     }
     let range = format!("{REPLY_BUDGET_MIN}-{REPLY_BUDGET_MAX}");
     Err(Error::invalid("reply_budget", format_args!("got {budget}, send {range} characters")))
+}
+
+/// The same fault, under the name by which the value came.
+fn named(name: &str, error: Error) -> Error {
+    match error {
+        Error::InvalidInput { reason, .. } => Error::invalid(name, reason),
+        other => other,
+    }
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T> {

@@ -18,6 +18,9 @@ use crate::{
     },
 };
 
+/// How many documents of the same title an answer names.
+const SAME_TITLE_MAX: usize = 10;
+
 /// Adds and edits wiki documents.
 #[async_trait]
 pub trait Wiki: Send + Sync {
@@ -118,7 +121,7 @@ pub struct WikiRecord {
 pub struct DocumentAdded {
     /// The document.
     pub document: WikiRecord,
-    /// Other documents of the same title in the same Project.
+    /// Other documents of the same title in the same Project, at most ten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_title: Vec<Id>,
     /// What else the caller should know.
@@ -201,13 +204,14 @@ impl Tvix {
     }
 
     fn screened(&self, field: &str, text: &str, notices: &mut Vec<Notice>) -> Result<String> {
-        let visible = secrets::without_private(text, notices);
+        let visible = secrets::without_private(field, text, notices)?;
         Ok(secrets::screen(field, &visible, self.settings().secrets, notices)?.into_owned())
     }
 
-    async fn same_title(&self, document: &Document) -> Result<Vec<Id>> {
-        let found = self.store().find(Kind::Wiki, &document.fingerprint).await?;
-        Ok(found.into_iter().map(|key| key.id).filter(|id| *id != document.key.id).collect())
+    async fn same_title(&self, key: DocKey, fingerprint: &Fingerprint) -> Result<Vec<Id>> {
+        let found = self.store().find(Kind::Wiki, fingerprint).await?;
+        let others = found.into_iter().map(|found| found.id).filter(|id| *id != key.id);
+        Ok(others.take(SAME_TITLE_MAX).collect())
     }
 
     /// The record of `document` as stored, with its Project in the spelling that is kept.
@@ -227,6 +231,9 @@ impl Wiki for Tvix {
             return Ok(answer);
         }
         let mut notices = Vec::new();
+        if let Some(name) = &document.project {
+            secrets::screen_project(name.as_str(), self.settings().secrets)?;
+        }
         let now = self.clock().now();
         let record = WikiRecord {
             id: Id::new(),
@@ -238,9 +245,8 @@ impl Wiki for Tvix {
             updated_at: now,
         };
         let document = record.clone().into_document();
-        let same_title = self.same_title(&document).await?;
-        let mut added = DocumentAdded { document: record, same_title, notices };
-        let key = document.key;
+        let mut added = DocumentAdded { document: record, same_title: Vec::new(), notices };
+        let (key, fingerprint) = (document.key, document.fingerprint);
         let put =
             Operation::Put { document: Box::new(document), conditions: quota(self.settings()) };
         let Committed { written, notice } = self.commit(vec![put], &added).await?;
@@ -249,6 +255,8 @@ impl Wiki for Tvix {
             Written::Refused { .. } => return Err(self.quota_exceeded()),
             Written::Done { .. } => added.notices.extend(notice),
         }
+        // Looked up after the write, so that of two additions at the same time at least one is told.
+        added.same_title = self.same_title(key, &fingerprint).await?;
         added.document = self.stored(key).await?;
         Ok(added)
     }
@@ -258,6 +266,9 @@ impl Wiki for Tvix {
             return Ok(answer);
         }
         let mut notices = Vec::new();
+        if let Patch::Set(name) = &edit.project {
+            secrets::screen_project(name.as_str(), self.settings().secrets)?;
+        }
         let edit = DocumentEdit {
             title: edit.title.map(|title| self.screened_title(&title, &mut notices)).transpose()?,
             content: edit

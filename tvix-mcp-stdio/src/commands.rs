@@ -1,5 +1,7 @@
 //! The commands for a person: thin calls of the traits that agents use too.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use tvix_core::{
     Result,
@@ -164,8 +166,8 @@ async fn delete_memories(ids: &[String], yes: bool, tvix: &Handle, output: &Outp
     output.print(&json!({"deleted": ids}), &format!("deleted {what}"))
 }
 
-/// All ids are read before the first record is touched.
-fn parse_ids(ids: &[String]) -> Result<Vec<Id>> {
+/// All ids are read before the first record is touched; one that is named twice is one.
+fn parse_ids(ids: &[String]) -> Result<BTreeSet<Id>> {
     ids.iter().map(|id| Id::parse("id", id)).collect()
 }
 

@@ -12,6 +12,7 @@ use clap::Parser;
 mod args;
 mod commands;
 mod demo;
+mod input;
 mod logging;
 mod output;
 mod serve;

@@ -72,18 +72,23 @@ fn the_end_of_input_ends_the_process_after_what_is_in_flight() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_to_end_is_obeyed_and_nothing_is_lost() {
+fn a_signal_to_end_is_obeyed_and_what_was_stored_is_answered() {
     let place = place();
     let mut server = Server::start(place.path(), "signal");
-    server.ok("add_memory", &json!({"content": "before the signal"}));
+    for number in 0..200 {
+        let arguments = json!({"content": format!("before the signal {number}")});
+        let params = json!({"name": "add_memory", "arguments": arguments});
+        server.send(&json!({"jsonrpc": "2.0", "id": 1000 + number, "method": "tools/call", "params": params}));
+    }
     let pid = server.pid().to_string();
     let sent =
         std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
     assert!(sent.success());
-    assert!(server.wait().success());
-    let mut server = Server::start(place.path(), "signal");
-    let found = server.ok("search_memory", &json!({"query": "signal"}));
-    assert_eq!(found["results"].as_array().map(Vec::len), Some(1));
+    let (answers, status) = server.drain();
+    assert!(status.success());
+    let listed = run(place.path(), &["memory", "list", "--limit", "1000", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("json");
+    assert_eq!(listed["memories"].as_array().map(Vec::len), Some(answers.len()));
 }
 
 #[test]
@@ -232,7 +237,15 @@ fn commands_do_what_they_say_in_text_and_in_json() {
     assert!(errors(place.path(), &["wiki", "show", &d]).contains("not found"));
     text(&["profile", "set", "timezone", "Europe/Lisbon"]);
     assert_eq!(json(&["profile", "show", "--json"])["timezone"], "Europe/Lisbon");
-    assert_eq!(run(place.path(), &["memory", "frobnicate"]).status.code(), Some(2));
+    for wrong in [
+        &["memory", "frobnicate"][..],
+        &["memory", "list", "--limit", "0"],
+        &["--toolsets", "foo"],
+        &["--log", "loud", "version"],
+        &["profile", "set", "age", "7"],
+    ] {
+        assert_eq!(run(place.path(), wrong).status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{
 
 pub mod analyze;
 pub mod chunk;
-mod notice;
+pub(crate) mod notice;
 mod recent;
 mod score;
 
@@ -122,7 +122,11 @@ impl Tvix {
         let mut hits = self.hits(ranked).await?;
         score::set(&mut hits, query.text.as_str(), &asked.text);
         let has_more = hits.len() == wanted;
-        let page = hits.into_iter().skip(query.page.offset).take(query.page.limit).collect();
+        let mut page: Vec<Hit> =
+            hits.into_iter().skip(query.page.offset).take(query.page.limit).collect();
+        for hit in &mut page {
+            score::narrow(hit, &asked.text);
+        }
         Ok(Answer { hits: page, has_more, by_id: false, notices })
     }
 

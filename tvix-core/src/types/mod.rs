@@ -16,6 +16,7 @@ pub use project::{BASIC, ProjectName, ProjectSlug};
 pub use source::{Source, SourceKey};
 pub(crate) use text::same_text_form;
 pub use text::{MemoryText, Metadata, QueryText, Title, WikiText};
+use text::{case_folded, one_line};
 pub use time::{Clock, EventTime, SystemClock, TimeRange, TimeZone, Timestamp};
 
 /// What an edit does with one field.
