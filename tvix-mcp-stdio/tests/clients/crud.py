@@ -27,7 +27,7 @@ async def life(mode, command):
             return answer.structured_content or {}
 
         memory = await call("add_memory", content=f"The {mode} client waters the plants on Mondays", project="Client Test")
-        found = await call("search_memory", query="watering plants", project="client-test", limit=1)
+        found = await call("search_memory", query=f"watering plants {mode}", project="client-test", limit=1)
         check(f"{mode} finds the memory", found["results"][0]["episode"]["id"] == memory["id"], found)
         doc = (await call("add_wiki", title=f"Plants of {mode}", content="Ficus, fern.", project="Green"))["doc_id"]
         await call("update_wiki", doc_id=doc, content="Ficus, fern, cactus.", project="")
