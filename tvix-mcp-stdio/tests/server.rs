@@ -108,6 +108,36 @@ fn what_is_no_message_does_not_end_the_server() {
 }
 
 #[test]
+fn arguments_as_json_text_are_understood_and_other_shapes_are_explained() {
+    let place = place();
+    let mut server = Server::start(place.path(), "text");
+    let text = json!({"name": "add_memory", "arguments": "{\"content\": \"sent as text\"}"});
+    let answer = server.request("tools/call", &text);
+    assert_eq!(answer["result"]["structuredContent"]["status"], "stored", "{answer}");
+    assert!(answer["result"].get("resultType").is_none(), "{answer}");
+    for wrong in [json!("{\"content\""), json!([1]), json!(7)] {
+        let answer =
+            server.request("tools/call", &json!({"name": "add_memory", "arguments": wrong}));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(
+            answer["result"]["content"][0]["text"]
+                .as_str()
+                .is_some_and(|t| t.starts_with("arguments: "))
+        );
+    }
+    for (method, named) in [
+        ("tools/call", "params.name"),
+        ("prompts/get", "params.name"),
+        ("resources/read", "params.uri"),
+    ] {
+        let error = server.request(method, &json!({"arguments": {}}))["error"].clone();
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(named)), "{error}");
+    }
+    assert_eq!(server.request("no/such_method", &json!({}))["error"]["code"], -32601);
+}
+
+#[test]
 fn the_source_is_derived_from_the_name_of_the_client() {
     let place = place();
     for (client, source) in
