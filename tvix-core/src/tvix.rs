@@ -1,7 +1,7 @@
 //! [`Tvix`], the handle that everything goes through, and the order in which a write happens: it
 //! lives here only.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use async_lock::Mutex;
 use serde::{Serialize, de::DeserializeOwned};
@@ -123,7 +123,7 @@ impl Tvix {
     /// [`Error::InvalidInput`] when its `config.toml` is wrong, [`Error::Corrupt`] or
     /// [`Error::Backend`] when the store cannot be opened.
     #[cfg(feature = "local")]
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+    pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         let config = crate::config::Config::load(path.as_ref())?;
         Self::open_with(path, config.settings)
     }
@@ -133,7 +133,7 @@ impl Tvix {
     /// # Errors
     /// As [`Tvix::open`].
     #[cfg(feature = "local")]
-    pub fn open_with(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
+    pub fn open_with(path: impl AsRef<std::path::Path>, settings: Settings) -> Result<Self> {
         Self::in_folder(crate::folder::Folder::open(path.as_ref())?, settings)
     }
 

@@ -63,7 +63,8 @@ pub struct Answer {
 pub struct Hit {
     /// The document.
     pub document: Document,
-    /// How well it fits, 0 to 1 on one scale for every query: see [`score`]. Absent without a query.
+    /// How well it fits, 0 to 1 on one scale for every query: the share of the query's words that
+    /// stand in the best passage, 1 for the title itself. Absent without a query.
     pub score: Option<f32>,
     /// The best passage: bytes of the document's text.
     pub passage: std::ops::Range<usize>,

@@ -205,6 +205,7 @@ fn find_tool(context: &CallContext, name: &str) -> Result<&'static dyn Tool, Ser
 }
 
 /// Whether a tool of this name is offered; a call of another fails before it is sent anywhere.
+#[cfg(feature = "shared")]
 pub(crate) fn require_tool(context: &CallContext, name: &str) -> Result<(), ServiceError> {
     find_tool(context, name).map(|_| ())
 }
