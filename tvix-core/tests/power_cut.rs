@@ -3,7 +3,7 @@
 //! Each disk lives through several cuts, in the middle of writes and of the opening after the cut
 //! before. `TVIX_CUTS` says how many cuts there are in all, `TVIX_SEED` where to begin.
 #![cfg(feature = "local")]
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs, reason = "these are tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::{collections::BTreeMap, sync::Arc};
 
