@@ -63,7 +63,7 @@ impl Book {
         self.acknowledged += u64::from(is_acknowledged);
         match (*act, is_acknowledged) {
             ("edit", _) => {
-                self.note_edit(name, (kind, rest[0].to_owned()), id(rest), is_acknowledged)
+                self.note_edit(name, (kind, rest[0].to_owned()), id(rest), is_acknowledged);
             }
             ("add", true) => self.set(name, State::Live(id(rest))),
             ("delete", true) => self.set(name, State::Gone),

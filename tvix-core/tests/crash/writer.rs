@@ -52,7 +52,7 @@ pub(crate) fn run_if_wanted() {
     let is_crowded = env::var(CROWDED).is_ok_and(|value| value == "yes");
     let targets = targets(&fs::read_to_string(env::var_os(TARGETS).unwrap()).unwrap());
     // The first line would continue one of the harness.
-    writeln!(std::io::stdout()).unwrap();
+    println!();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     runtime.block_on(async {
         let tvix = Tvix::open(folder).unwrap();

@@ -45,6 +45,11 @@ fn parts_of(row: &[u8]) -> Option<u32> {
     Some(count.try_into().map_or(0, u32::from_be_bytes))
 }
 
+/// The key of a change that does not remove it.
+fn present((key, row): (&Vec<u8>, &Option<Vec<u8>>)) -> Option<IVec> {
+    row.as_ref().map(|_| IVec::from(key.as_slice()))
+}
+
 fn part_key(table: Table, key: &[u8], part: u32) -> Vec<u8> {
     [&[table as u8], key, &part.to_be_bytes()].concat()
 }
@@ -104,25 +109,21 @@ impl<'t> Changed<'t> {
         let stored = stored.filter(|key| !self.is_changed(table, key));
         let mut keys = stored.collect::<Result<Vec<_>, _>>()?;
         let changes = self.changes[table as usize].range(first.to_vec()..=last.to_vec());
-        keys.extend(changes.filter(|(_, row)| row.is_some()).map(|(key, _)| IVec::from(&**key)));
+        keys.extend(changes.filter_map(present));
         keys.sort();
         Ok(keys)
     }
 
     pub(super) fn first_key(&self, table: Table) -> Result<Option<IVec>, Fault> {
-        let stored = self.trees[table as usize].iter().keys();
-        let stored = self.unchanged(table, stored)?;
-        let mut changes = self.changes[table as usize].iter();
-        let changed = changes.find(|(_, row)| row.is_some()).map(|(key, _)| IVec::from(&**key));
-        Ok(stored.into_iter().chain(changed).min())
+        let stored = self.unchanged(table, self.trees[table as usize].iter().keys())?;
+        let new = self.changes[table as usize].iter().find_map(present);
+        Ok(stored.into_iter().chain(new).min())
     }
 
     pub(super) fn last_key(&self, table: Table) -> Result<Option<IVec>, Fault> {
-        let stored = self.trees[table as usize].iter().keys().rev();
-        let stored = self.unchanged(table, stored)?;
-        let mut changes = self.changes[table as usize].iter().rev();
-        let changed = changes.find(|(_, row)| row.is_some()).map(|(key, _)| IVec::from(&**key));
-        Ok(stored.into_iter().chain(changed).max())
+        let stored = self.unchanged(table, self.trees[table as usize].iter().keys().rev())?;
+        let new = self.changes[table as usize].iter().rev().find_map(present);
+        Ok(stored.into_iter().chain(new).max())
     }
 
     fn unchanged(
