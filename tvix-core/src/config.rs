@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     Error, Result,
-    settings::{SecretPolicy, Settings},
+    settings::{SecretPolicy, Settings, StoreKind},
     tools::Toolset,
 };
 
@@ -76,12 +76,8 @@ impl Config {
         settings.wiki_quota = file.wiki_quota;
         settings.reply_budget = file.reply_budget.unwrap_or(Settings::REPLY_BUDGET);
         check_budget(settings.reply_budget).map_err(in_file)?;
-        match file.store.as_deref() {
-            None | Some("redb") => Ok(config),
-            Some(other) => {
-                Err(in_file(format_args!("store: got {other:?}, this build has \"redb\"")))
-            }
-        }
+        settings.store = file.store.as_deref().map(store).transpose().map_err(in_file)?;
+        Ok(config)
     }
 
     /// Lets environment variables win over the file: `lookup` returns the value of a variable.
@@ -128,6 +124,23 @@ impl Config {
         }
         level.clone_into(&mut self.log);
         Ok(())
+    }
+}
+
+/// The store of this name, if there is one and this build has it.
+fn store(name: &str) -> Result<StoreKind> {
+    match StoreKind::named(name) {
+        Some(kind) if kind.is_built_in() => Ok(kind),
+        Some(kind) => Err(Error::invalid(
+            "store",
+            format_args!(
+                "this build has no {kind:?}: use one with the feature `{kind}`",
+                kind = kind.as_str()
+            ),
+        )),
+        None => {
+            Err(Error::invalid("store", format_args!("got {name:?}, send \"redb\" or \"sled\"")))
+        }
     }
 }
 
@@ -180,6 +193,16 @@ mod tests {
         ] {
             let error = Config::parse(text).expect_err(text).to_string();
             assert!(error.starts_with("config.toml: ") && error.contains(named), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_store_is_chosen_by_name_if_this_build_has_it() {
+        let redb = Config::parse("store = \"redb\"").expect("built in");
+        assert_eq!(redb.settings.store, Some(StoreKind::Redb));
+        match Config::parse("store = \"sled\"") {
+            Ok(config) => assert_eq!(config.settings.store, Some(StoreKind::Sled)),
+            Err(error) => assert!(error.to_string().contains("feature `sled`"), "{error}"),
         }
     }
 

@@ -119,9 +119,9 @@ impl Tvix {
     /// Opens the data folder `path`, making it (for its owner alone) if it is not there.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when another process has it open or a newer version wrote it,
-    /// [`Error::InvalidInput`] when its `config.toml` is wrong, [`Error::Corrupt`] or
-    /// [`Error::Backend`] when the store cannot be opened.
+    /// [`Error::Conflict`] when another process has it open, a newer version wrote it, or its store is
+    /// another than `config.toml` asks for or this build has; [`Error::InvalidInput`] when its
+    /// `config.toml` is wrong, [`Error::Corrupt`] or [`Error::Backend`] when the store cannot be opened.
     #[cfg(feature = "local")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         let config = crate::config::Config::load(path.as_ref())?;
@@ -134,12 +134,13 @@ impl Tvix {
     /// As [`Tvix::open`].
     #[cfg(feature = "local")]
     pub fn open_with(path: impl AsRef<std::path::Path>, settings: Settings) -> Result<Self> {
-        Self::in_folder(crate::folder::Folder::open(path.as_ref())?, settings)
+        let folder = crate::folder::Folder::open(path.as_ref(), settings.store)?;
+        Self::in_folder(folder, settings)
     }
 
     #[cfg(feature = "local")]
     pub(crate) fn in_folder(folder: crate::folder::Folder, settings: Settings) -> Result<Self> {
-        let store = Arc::new(crate::storage::RedbStore::open(folder.store_file())?);
+        let store = folder.open_store()?;
         let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
         let profile = ProfileSource::File(folder.profile_file());
         let builder = Self::builder(store, index).settings(settings).profile(profile);

@@ -84,7 +84,7 @@ pub async fn open(folder: impl AsRef<Path>, settings: Settings) -> Result<Handle
 async fn elect(folder: &Path, settings: &Settings) -> Result<Role> {
     let began = Instant::now();
     loop {
-        if let Some(free) = Folder::try_open(folder)? {
+        if let Some(free) = Folder::try_open(folder, settings.store)? {
             let tvix = Tvix::in_folder(free, settings.clone())?;
             return Owner::start(tvix, folder).map(Role::Owner);
         }
