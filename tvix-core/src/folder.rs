@@ -1,6 +1,7 @@
 //! The data folder: who may open it, which format it has, where things are in it.
 
 use std::{
+    fmt,
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -8,7 +9,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, files};
+use crate::{
+    Error, Result, files,
+    migrate::{self, Step},
+};
 
 /// The format this version writes.
 const FORMAT: u32 = 1;
@@ -17,10 +21,50 @@ const STORE: &str = "redb";
 
 /// `format.toml`: what wrote this folder.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Format {
+pub(crate) struct Format {
     format: u32,
     store: String,
     written_by: String,
+}
+
+impl Format {
+    /// Reads `format.toml` in `folder`; `None` when it is not there.
+    pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
+        match fs::read_to_string(folder.join("format.toml")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::backend("reading format.toml", error)),
+            Ok(text) => toml::from_str(&text)
+                .map(Some)
+                .map_err(|error| Error::corrupt("format.toml", first_line(&error))),
+        }
+    }
+
+    /// Refuses a newer format than `latest`, and another store.
+    fn check(&self, latest: u32) -> Result<()> {
+        if self.format > latest {
+            let (newer, ours) = (self.format, &self.written_by);
+            return Err(Error::conflict(format_args!(
+                "format.toml: this folder has format {newer}, written by tvix {ours}; this is tvix {}, \
+                 which reads up to format {latest}: update it",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        if self.store != STORE {
+            let reason = format!(
+                "format.toml: this folder's store is {:?}; this build has {STORE:?}",
+                self.store
+            );
+            return Err(Error::conflict(reason));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { format, store, written_by } = self;
+        write!(f, "format {format}, store {store}, written by tvix {written_by}")
+    }
 }
 
 /// An open data folder. No other process can open it until this is dropped.
@@ -33,11 +77,29 @@ pub(crate) struct Folder {
 impl Folder {
     /// Opens `path`, making it if it is not there; on Unix with mode 0700.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        Self::open_as(path, FORMAT, migrate::STEPS)
+    }
+
+    /// Opens `path` as a version does that writes the format `latest` and comes to it by `steps`.
+    fn open_as(path: &Path, latest: u32, steps: &[Step]) -> Result<Self> {
         make_private(path).map_err(|error| unusable(path, error))?;
         let folder = Self { path: path.to_owned(), _lock: lock(path)? };
-        folder.check_format()?;
+        match Format::read(path)? {
+            None => stamp(path, latest)?,
+            Some(found) => {
+                found.check(latest)?;
+                if found.format < latest {
+                    migrate::run(path, found.format, steps)?;
+                    stamp(path, latest)?;
+                }
+            }
+        }
         fs::create_dir_all(folder.path.join("store")).map_err(|error| unusable(path, error))?;
         Ok(folder)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn store_file(&self) -> PathBuf {
@@ -51,39 +113,12 @@ impl Folder {
     pub(crate) fn profile_file(&self) -> PathBuf {
         self.path.join("profile.toml")
     }
-
-    /// Refuses a folder of a newer version or of another store; stamps a new one.
-    fn check_format(&self) -> Result<()> {
-        let path = self.path.join("format.toml");
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return stamp(&path),
-            other => other.map_err(|error| Error::backend("reading format.toml", error))?,
-        };
-        let found: Format = toml::from_str(&text)
-            .map_err(|error| Error::corrupt("format.toml", first_line(&error)))?;
-        if found.format > FORMAT {
-            let (newer, ours) = (found.format, found.written_by);
-            return Err(Error::conflict(format_args!(
-                "format.toml: this folder has format {newer}, written by tvix {ours}; this is tvix {}, \
-                 which reads up to format {FORMAT}: update it",
-                env!("CARGO_PKG_VERSION")
-            )));
-        }
-        if found.store != STORE {
-            let reason = format!(
-                "format.toml: this folder's store is {:?}; this build has {STORE:?}",
-                found.store
-            );
-            return Err(Error::conflict(reason));
-        }
-        Ok(())
-    }
 }
 
-fn stamp(path: &Path) -> Result<()> {
+fn stamp(folder: &Path, format: u32) -> Result<()> {
     let written_by = env!("CARGO_PKG_VERSION");
-    let text = format!("format = {FORMAT}\nstore = \"{STORE}\"\nwritten_by = \"{written_by}\"\n");
-    files::replace(path, text.as_bytes())
+    let text = format!("format = {format}\nstore = \"{STORE}\"\nwritten_by = \"{written_by}\"\n");
+    files::replace(&folder.join("format.toml"), text.as_bytes())
 }
 
 fn lock(path: &Path) -> Result<File> {
@@ -148,6 +183,42 @@ mod tests {
             assert_eq!(fs::read_to_string(&file).expect("read"), text);
             assert!(!place.path().join("store").exists());
         }
+    }
+
+    fn note(text: &str) -> impl Fn(&Path) -> Result<()> + '_ {
+        move |store| {
+            let file = store.join("steps");
+            let before = fs::read_to_string(&file).unwrap_or_default();
+            files::replace(&file, format!("{before}{text} ").as_bytes())
+        }
+    }
+
+    const TO_TWO: Step = Step { from: 1, run: |store| note("two")(store) };
+    const TO_THREE: Step = Step { from: 2, run: |store| note("three")(store) };
+    const FAILS: Step = Step { from: 2, run: |_| Err(Error::conflict("told to fail")) };
+
+    #[test]
+    fn an_older_folder_is_copied_then_migrated_step_by_step_then_stamped() {
+        let place = tempfile::tempdir().expect("folder");
+        let path = place.path();
+        drop(Folder::open_as(path, 1, &[]).expect("made"));
+        fs::write(path.join("store/data"), "kept").expect("written");
+        let failed = Folder::open_as(path, 3, &[TO_TWO, FAILS]).expect_err("the second step");
+        assert!(failed.to_string().contains("told to fail"), "{failed}");
+        let format = || Format::read(path).expect("read").expect("stamped").format;
+        assert_eq!(format(), 1, "a migration that failed is not stamped");
+        let copies = || fs::read_dir(path.join("backups")).expect("copies").count();
+        assert_eq!(copies(), 1);
+        let copy = path.join("backups/format-1");
+        assert_eq!(fs::read_to_string(copy.join("data")).expect("copied"), "kept");
+        assert!(!copy.join("steps").exists(), "the copy is from before the first step");
+        drop(Folder::open_as(path, 3, &[TO_TWO, TO_THREE]).expect("migrated"));
+        assert_eq!((format(), copies()), (3, 2));
+        let steps = fs::read_to_string(path.join("store/steps")).expect("ran");
+        assert_eq!(steps, "two two three ", "a step may be run again after a failure");
+        drop(Folder::open_as(path, 3, &[TO_TWO, TO_THREE]).expect("opened"));
+        assert_eq!(copies(), 2, "nothing is left to do");
+        assert!(Folder::open_as(path, 4, &[TO_TWO]).is_err(), "no step leads to 4");
     }
 
     #[cfg(unix)]
