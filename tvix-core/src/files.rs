@@ -22,12 +22,12 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 
 /// Makes a rename durable. Only Unix lets a folder be opened for that.
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_folder(_folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The data folder: who may open it, which format it has, where things are in it.
+//! The data folder: who may open it, and where things are in it.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -7,24 +7,16 @@ use std::{
     sync::Arc,
 };
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     Error, Result, files,
+    format::{self, FORMAT, Format},
+    migrate::{self, Step},
     settings::StoreKind,
     storage::{DocumentStore, RedbStore},
 };
 
-/// The format this version writes.
-pub(crate) const FORMAT: u32 = 1;
-
-/// `format.toml`: what wrote this folder.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Format {
-    format: u32,
-    store: String,
-    written_by: String,
-}
+/// The file of a redb store in the folder `store/`.
+const REDB_FILE: &str = "tvix.redb";
 
 /// An open data folder. No other process can open it until this is dropped.
 #[derive(Debug)]
@@ -48,9 +40,22 @@ impl Folder {
 
     /// Like [`Folder::open`]; `None` when another process has it open.
     pub(crate) fn try_open(path: &Path, wanted: Option<StoreKind>) -> Result<Option<Self>> {
+        Self::open_as(path, wanted, FORMAT, migrate::STEPS)
+    }
+
+    /// Opens `path` as a version does that writes the format `latest` and comes to it by `steps`.
+    fn open_as(
+        path: &Path,
+        wanted: Option<StoreKind>,
+        latest: u32,
+        steps: &[Step],
+    ) -> Result<Option<Self>> {
         files::make_private(path).map_err(|error| unusable(path, error))?;
         let Some(lock) = lock(path)? else { return Ok(None) };
-        let store = store_of(&path.join("format.toml"), wanted)?;
+        let store = match Format::read(path)? {
+            None => format::stamp(path, latest, format::built_in(wanted)?)?,
+            Some(found) => up_to_date(path, &found, found.check(latest, wanted)?, latest, steps)?,
+        };
         fs::create_dir_all(path.join("store")).map_err(|error| unusable(path, error))?;
         Ok(Some(Self { path: path.to_owned(), store, _lock: lock }))
     }
@@ -59,14 +64,28 @@ impl Folder {
     pub(crate) fn open_store(&self) -> Result<Arc<dyn DocumentStore>> {
         let place = self.path.join("store");
         match self.store {
-            StoreKind::Redb => Ok(Arc::new(RedbStore::open(place.join("tvix.redb"))?)),
+            StoreKind::Redb => Ok(Arc::new(RedbStore::open(place.join(REDB_FILE))?)),
             #[cfg(feature = "sled")]
             StoreKind::Sled => {
                 Ok(Arc::new(crate::storage::SledStore::open(place.join("tvix.sled"))?))
             }
             #[cfg(not(feature = "sled"))]
-            StoreKind::Sled => Err(missing(self.store)),
+            StoreKind::Sled => Err(format::missing(self.store)),
         }
+    }
+
+    /// The file of a redb store, which a restore puts in place whole.
+    pub(crate) fn redb_file(&self) -> Result<PathBuf> {
+        match self.store {
+            StoreKind::Redb => Ok(self.path.join("store").join(REDB_FILE)),
+            StoreKind::Sled => Err(Error::conflict(
+                "a backup is restored into a redb store only; choose a folder without `store = \"sled\"`",
+            )),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn index_folder(&self) -> PathBuf {
@@ -78,54 +97,18 @@ impl Folder {
     }
 }
 
-/// The store that the folder has. Refuses a folder of a newer version, and one that has another
-/// store than is wanted; stamps a new one.
-fn store_of(path: &Path, wanted: Option<StoreKind>) -> Result<StoreKind> {
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return stamp(path, wanted),
-        other => other.map_err(|error| Error::backend("reading format.toml", error))?,
-    };
-    let found: Format =
-        toml::from_str(&text).map_err(|error| Error::corrupt("format.toml", first_line(&error)))?;
-    if found.format > FORMAT {
-        let (newer, ours) = (found.format, found.written_by);
-        return Err(Error::conflict(format_args!(
-            "format.toml: this folder has format {newer}, written by tvix {ours}; this is tvix {}, \
-             which reads up to format {FORMAT}: update it",
-            env!("CARGO_PKG_VERSION")
-        )));
+/// Migrates a folder of an earlier format, then stamps it.
+fn up_to_date(
+    path: &Path,
+    found: &Format,
+    store: StoreKind,
+    latest: u32,
+    steps: &[Step],
+) -> Result<StoreKind> {
+    if found.format < latest {
+        migrate::run(path, found.format, steps)?;
+        format::stamp(path, latest, store)?;
     }
-    let store = StoreKind::named(&found.store).ok_or_else(|| {
-        let store = found.store;
-        Error::conflict(format_args!(
-            "format.toml: this version knows no store {store:?}: update it"
-        ))
-    })?;
-    match wanted.filter(|wanted| *wanted != store) {
-        Some(wanted) => Err(Error::conflict(format_args!(
-            "format.toml: this folder's documents are in a {store} store, and config.toml asks for \
-             {wanted}: remove `store` there, or choose another folder"
-        ))),
-        None if !store.is_built_in() => Err(missing(store)),
-        None => Ok(store),
-    }
-}
-
-fn missing(store: StoreKind) -> Error {
-    Error::conflict(format_args!(
-        "format.toml: this folder's documents are in a {store} store, which this build does not have: \
-         use one with the feature `{store}`"
-    ))
-}
-
-fn stamp(path: &Path, wanted: Option<StoreKind>) -> Result<StoreKind> {
-    let store = wanted.unwrap_or_default();
-    if !store.is_built_in() {
-        return Err(missing(store));
-    }
-    let written_by = env!("CARGO_PKG_VERSION");
-    let text = format!("format = {FORMAT}\nstore = \"{store}\"\nwritten_by = \"{written_by}\"\n");
-    files::replace(path, text.as_bytes())?;
     Ok(store)
 }
 
@@ -143,38 +126,40 @@ fn unusable(path: &Path, error: io::Error) -> Error {
     Error::backend(format!("opening the data folder {}", path.display()), error)
 }
 
-fn first_line(error: &impl ToString) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn open(path: &Path) -> Result<Folder> {
+        Folder::open(path, None)
+    }
+
+    fn open_as(path: &Path, latest: u32, steps: &[Step]) -> Result<Option<Folder>> {
+        Folder::open_as(path, None, latest, steps)
+    }
 
     #[test]
     fn a_folder_is_opened_once_at_a_time() {
         let place = tempfile::tempdir().expect("folder");
         let path = place.path().join("a b").join("ü");
-        let first = Folder::open(&path, None).expect("opened");
-        let second = Folder::open(&path, None).expect_err("in use");
+        let first = open(&path).expect("opened");
+        let second = open(&path).expect_err("in use");
         assert!(second.to_string().contains("in use"), "{second}");
         drop(first);
-        Folder::open(&path, None).expect("free again");
+        open(&path).expect("free again");
     }
 
     #[test]
-    fn a_newer_format_or_another_store_is_refused_and_left_alone() {
+    fn a_newer_format_or_an_unknown_store_is_refused_and_left_alone() {
         let place = tempfile::tempdir().expect("folder");
         let file = place.path().join("format.toml");
         for text in [
             "format = 99\nstore = \"redb\"\nwritten_by = \"9.0.0\"\n",
-            "format = 1\nstore = \"sled\"\nwritten_by = \"0.1.0\"\n",
             "format = 1\nstore = \"floppy\"\nwritten_by = \"0.1.0\"\n",
             "format = \n",
         ] {
             fs::write(&file, text).expect("written");
-            let error =
-                Folder::open(place.path(), Some(StoreKind::Redb)).expect_err(text).to_string();
+            let error = open(place.path()).expect_err(text).to_string();
             assert!(error.contains("format.toml"), "{error}");
             assert_eq!(fs::read_to_string(&file).expect("read"), text);
             assert!(!place.path().join("store").exists());
@@ -199,13 +184,49 @@ mod tests {
         assert!(error.contains("redb") && error.contains("sled"), "{error}");
     }
 
+    fn note(text: &str) -> impl Fn(&Path) -> Result<()> + '_ {
+        move |store| {
+            let file = store.join("steps");
+            let before = fs::read_to_string(&file).unwrap_or_default();
+            files::replace(&file, format!("{before}{text} ").as_bytes())
+        }
+    }
+
+    const TO_TWO: Step = Step { from: 1, run: |store| note("two")(store) };
+    const TO_THREE: Step = Step { from: 2, run: |store| note("three")(store) };
+    const FAILS: Step = Step { from: 2, run: |_| Err(Error::conflict("told to fail")) };
+
+    #[test]
+    fn an_older_folder_is_copied_then_migrated_step_by_step_then_stamped() {
+        let place = tempfile::tempdir().expect("folder");
+        let path = place.path();
+        drop(open_as(path, 1, &[]).expect("made"));
+        fs::write(path.join("store/data"), "kept").expect("written");
+        let failed = open_as(path, 3, &[TO_TWO, FAILS]).expect_err("the second step");
+        assert!(failed.to_string().contains("told to fail"), "{failed}");
+        let format = || Format::read(path).expect("read").expect("stamped").format;
+        assert_eq!(format(), 1, "a migration that failed is not stamped");
+        let copies = || fs::read_dir(path.join("backups")).expect("copies").count();
+        assert_eq!(copies(), 1);
+        let copy = path.join("backups/format-1");
+        assert_eq!(fs::read_to_string(copy.join("data")).expect("copied"), "kept");
+        assert!(!copy.join("steps").exists(), "the copy is from before the first step");
+        drop(open_as(path, 3, &[TO_TWO, TO_THREE]).expect("migrated"));
+        assert_eq!((format(), copies()), (3, 2));
+        let steps = fs::read_to_string(path.join("store/steps")).expect("ran");
+        assert_eq!(steps, "two two three ", "a step may be run again after a failure");
+        drop(open_as(path, 3, &[TO_TWO, TO_THREE]).expect("opened"));
+        assert_eq!(copies(), 2, "nothing is left to do");
+        assert!(open_as(path, 4, &[TO_TWO]).is_err(), "no step leads to 4");
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_new_folder_belongs_to_its_owner_alone() {
         use std::os::unix::fs::PermissionsExt;
         let place = tempfile::tempdir().expect("folder");
         let path = place.path().join("data");
-        let _folder = Folder::open(&path, None).expect("opened");
+        let _folder = open(&path).expect("opened");
         let mode = fs::metadata(&path).expect("metadata").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }

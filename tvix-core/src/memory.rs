@@ -209,7 +209,7 @@ fn put_new(document: Document) -> Operation {
 
 impl Tvix {
     /// Takes secrets and private spans out and dates the memory: what is left is ready to store.
-    fn prepare(&self, memory: NewMemory) -> Result<(MemoryRecord, Vec<Notice>)> {
+    pub(crate) fn prepare(&self, memory: NewMemory) -> Result<(MemoryRecord, Vec<Notice>)> {
         let NewMemory { content, project, metadata, source } = memory;
         let policy = self.settings().secrets;
         let mut notices = Vec::new();

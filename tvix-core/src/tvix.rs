@@ -3,11 +3,12 @@
 
 use std::{fmt, sync::Arc};
 
-use async_lock::Mutex;
+use async_lock::{Mutex, OnceCell};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Memory, Project, Result, Wiki,
+    admin::{Admin, Place},
     profile::ProfileSource,
     search::Notice,
     settings::Settings,
@@ -40,11 +41,13 @@ struct Engine {
     index: Arc<dyn SearchIndex>,
     /// The last change given to the index by this process; `None` until the index was asked.
     applied: Mutex<Option<Seq>>,
+    /// Where indexing goes on after opening, asked once and before the first write.
+    begins_after: OnceCell<Seq>,
     clock: Arc<dyn Clock>,
     settings: Settings,
     profile: ProfileSource,
-    /// Kept for its `Drop`: the lock on the data folder.
-    _folder: Option<Box<dyn Send + Sync>>,
+    /// The data folder, and with it the lock on it.
+    folder: Option<Box<dyn Place>>,
 }
 
 /// Puts a [`Tvix`] together from parts.
@@ -84,10 +87,11 @@ impl Builder {
         self.build_holding(None)
     }
 
-    fn build_holding(self, folder: Option<Box<dyn Send + Sync>>) -> Tvix {
+    fn build_holding(self, folder: Option<Box<dyn Place>>) -> Tvix {
         let Self { store, index, clock, settings, profile } = self;
-        let applied = Mutex::new(None);
-        let engine = Engine { store, index, applied, clock, settings, profile, _folder: folder };
+        let (applied, begins_after) = (Mutex::new(None), OnceCell::new());
+        let engine =
+            Engine { store, index, applied, begins_after, clock, settings, profile, folder };
         Tvix { engine: Arc::new(engine), source: Source::library(), request: None }
     }
 }
@@ -170,6 +174,11 @@ impl Tvix {
         self
     }
 
+    /// The care of this store: checks, rebuilds, backups, export and import.
+    pub fn admin(&self) -> &dyn Admin {
+        self
+    }
+
     /// The settings in force.
     pub fn settings(&self) -> &Settings {
         &self.engine.settings
@@ -204,6 +213,10 @@ impl Tvix {
         &*self.engine.index
     }
 
+    pub(crate) fn folder(&self) -> Option<&dyn Place> {
+        self.engine.folder.as_deref()
+    }
+
     /// The answer this very call was given before, if it wrote something then.
     pub(crate) async fn answered<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let Some(request) = self.request else { return Ok(None) };
@@ -228,6 +241,8 @@ impl Tvix {
             Ok(Request { id, receipt, at: self.clock().now() })
         });
         let batch = Batch { operations, request: request.transpose()? };
+        // A failure is reported when the index is to take the change.
+        let _ = self.begins_after().await;
         let written = self.store().write(batch).await?;
         let notice = match &written {
             Written::Done { .. } => self.catch_up().await.err().map(|error| {
@@ -246,10 +261,47 @@ impl Tvix {
     /// What store or index report; what was applied by then stays applied.
     pub async fn catch_up(&self) -> Result<()> {
         let mut applied = self.engine.applied.lock().await;
-        let mut seen = match *applied {
+        let seen = match *applied {
             Some(seq) => seq,
-            None => self.index().cursor().await?,
+            None => self.begins_after().await?,
         };
+        self.apply_after(seen, &mut applied).await
+    }
+
+    /// Builds the index anew from the log; nothing else writes to it meanwhile.
+    pub(crate) async fn rebuild_index(&self) -> Result<()> {
+        let mut applied = self.engine.applied.lock().await;
+        *applied = Some(Seq::ZERO);
+        self.index().reset().await?;
+        self.apply_after(Seq::ZERO, &mut applied).await
+    }
+
+    async fn begins_after(&self) -> Result<Seq> {
+        self.engine.begins_after.get_or_try_init(|| self.first_unseen()).await.copied()
+    }
+
+    /// Where indexing goes on after opening. An index that has seen changes the store does not have
+    /// belongs to another state of the store, such as one newer than a copy that was put back: what
+    /// it holds cannot be trusted, so it is built anew. A write would hide that by catching up with
+    /// the index's cursor, which is why this is asked before the first.
+    async fn first_unseen(&self) -> Result<Seq> {
+        let cursor = self.index().cursor().await?;
+        if !self.is_ahead(cursor).await? {
+            return Ok(cursor);
+        }
+        tracing::warn!(%cursor, "the index is ahead of the store and is built anew");
+        self.index().reset().await?;
+        Ok(Seq::ZERO)
+    }
+
+    /// Whether no change of the store is as late as `cursor`. The last change of all is always in
+    /// the log.
+    pub(crate) async fn is_ahead(&self, cursor: Seq) -> Result<bool> {
+        let before = Seq(cursor.0.saturating_sub(1));
+        Ok(cursor > Seq::ZERO && self.store().changes(before, 1).await?.is_empty())
+    }
+
+    async fn apply_after(&self, mut seen: Seq, applied: &mut Option<Seq>) -> Result<()> {
         loop {
             let changes = self.store().changes(seen, CATCH_UP_STEP).await?;
             if let Some(last) = changes.last() {

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{
     Error, Result, Tvix,
@@ -13,13 +14,16 @@ use crate::{
     },
     tvix::{Committed, read_receipt},
     types::{
-        BASIC, EventTime, Id, Patch, ProjectName, Source, Timestamp, Title, WikiText,
+        BASIC, EventTime, Id, Metadata, Patch, ProjectName, Source, Timestamp, Title, WikiText,
         same_text_form,
     },
 };
 
 /// How many documents of the same title an answer names.
 const SAME_TITLE_MAX: usize = 10;
+
+/// The attribute that holds a document's free-form fields.
+const METADATA: &str = "metadata";
 
 /// Adds and edits wiki documents.
 #[async_trait]
@@ -64,6 +68,8 @@ pub struct NewDocument {
     pub content: WikiText,
     /// Its Project; `None`: Basic.
     pub project: Option<ProjectName>,
+    /// Free-form fields.
+    pub metadata: Metadata,
 }
 
 impl NewDocument {
@@ -72,7 +78,8 @@ impl NewDocument {
     /// # Errors
     /// [`Error::InvalidInput`] when title or content are blank or too long.
     pub fn new(title: impl Into<String>, content: impl Into<String>) -> Result<Self> {
-        Ok(Self { title: Title::new(title)?, content: WikiText::new(content)?, project: None })
+        let (title, content) = (Title::new(title)?, WikiText::new(content)?);
+        Ok(Self { title, content, project: None, metadata: Metadata::default() })
     }
 
     /// Files it under the Project `name`.
@@ -114,6 +121,9 @@ pub struct WikiRecord {
     pub created_at: Timestamp,
     /// When it was last edited.
     pub updated_at: Timestamp,
+    /// Free-form fields.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
 }
 
 /// The answer to [`Wiki::add`].
@@ -169,13 +179,17 @@ impl WikiRecord {
             refs: Vec::new(),
             time: EventTime::At(self.updated_at),
             created_at: self.created_at,
-            attrs: serde_json::Map::new(),
+            attrs: attributes(self.metadata),
             seq: Seq::ZERO,
         }
     }
 
     /// The wiki document inside `document`.
-    pub fn from_document(document: Document) -> Self {
+    pub fn from_document(mut document: Document) -> Self {
+        let metadata = match document.attrs.remove(METADATA) {
+            Some(Value::Object(fields)) => Metadata::new(fields).unwrap_or_default(),
+            _ => Metadata::default(),
+        };
         Self {
             id: document.key.id,
             title: document.title,
@@ -184,8 +198,16 @@ impl WikiRecord {
             source: document.source,
             created_at: document.created_at,
             updated_at: document.time.order(),
+            metadata,
         }
     }
+}
+
+/// Documents without metadata, as all are that an agent stores, have no attributes at all.
+fn attributes(metadata: Metadata) -> Map<String, Value> {
+    let fields = metadata.into_fields();
+    let kept = (!fields.is_empty()).then(|| (METADATA.to_owned(), Value::Object(fields)));
+    kept.into_iter().collect()
 }
 
 /// Equal for documents of one Project with the same title.
@@ -208,6 +230,30 @@ impl Tvix {
         Ok(secrets::screen(field, &visible, self.settings().secrets, notices)?.into_owned())
     }
 
+    /// Takes secrets and private spans out and dates the document: what is left is ready to store.
+    pub(crate) fn prepare_document(
+        &self,
+        document: &NewDocument,
+    ) -> Result<(WikiRecord, Vec<Notice>)> {
+        let (mut notices, now) = (Vec::new(), self.clock().now());
+        if let Some(name) = &document.project {
+            secrets::screen_project(name.as_str(), self.settings().secrets)?;
+        }
+        let mut fields = document.metadata.fields().clone();
+        secrets::screen_fields(&mut fields, self.settings().secrets, &mut notices)?;
+        let record = WikiRecord {
+            id: Id::new(),
+            title: self.screened_title(&document.title, &mut notices)?.into_string(),
+            content: self.screened_text(&document.content, &mut notices)?.into_string(),
+            project: document.project.clone().map(String::from),
+            source: self.source().clone(),
+            created_at: now,
+            updated_at: now,
+            metadata: Metadata::new(fields)?,
+        };
+        Ok((record, notices))
+    }
+
     async fn same_title(&self, key: DocKey, fingerprint: &Fingerprint) -> Result<Vec<Id>> {
         let found = self.store().find(Kind::Wiki, fingerprint).await?;
         let others = found.into_iter().map(|found| found.id).filter(|id| *id != key.id);
@@ -220,7 +266,7 @@ impl Tvix {
     }
 }
 
-fn quota(settings: &crate::Settings) -> Vec<Condition> {
+pub(crate) fn quota(settings: &crate::Settings) -> Vec<Condition> {
     settings.wiki_quota.map(Condition::FewerThan).into_iter().collect()
 }
 
@@ -230,20 +276,7 @@ impl Wiki for Tvix {
         if let Some(answer) = self.answered().await? {
             return Ok(answer);
         }
-        let mut notices = Vec::new();
-        if let Some(name) = &document.project {
-            secrets::screen_project(name.as_str(), self.settings().secrets)?;
-        }
-        let now = self.clock().now();
-        let record = WikiRecord {
-            id: Id::new(),
-            title: self.screened_title(&document.title, &mut notices)?.into_string(),
-            content: self.screened_text(&document.content, &mut notices)?.into_string(),
-            project: document.project.map(String::from),
-            source: self.source().clone(),
-            created_at: now,
-            updated_at: now,
-        };
+        let (record, notices) = self.prepare_document(&document)?;
         let document = record.clone().into_document();
         let mut added = DocumentAdded { document: record, same_title: Vec::new(), notices };
         let (key, fingerprint) = (document.key, document.fingerprint);
@@ -339,7 +372,7 @@ impl Tvix {
         (operations.into_iter().collect(), updated)
     }
 
-    fn quota_exceeded(&self) -> Error {
+    pub(crate) fn quota_exceeded(&self) -> Error {
         let limit = self.settings().wiki_quota.unwrap_or_default();
         let advice = "delete a document or raise wiki_quota in config.toml";
         Error::QuotaExceeded {

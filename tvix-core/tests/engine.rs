@@ -13,8 +13,8 @@ use tvix_core::{
     search::{Notice, Query},
     settings::SecretPolicy,
     storage::{
-        Change, Filter, IndexQuery, Kind, MemoryStore, Page, Ranked, SearchIndex, Seq,
-        index::MemoryIndex,
+        Change, DocKey, Filter, IndexQuery, IndexState, Kind, MemoryStore, Page, Ranked,
+        SearchIndex, Seq, index::MemoryIndex,
     },
     tools::{CallContext, Service, Toolset},
     types::{Clock, Id, Metadata, ProjectSlug, QueryText, RequestId, Source, Timestamp},
@@ -239,6 +239,14 @@ impl SearchIndex for Shaky {
 
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
         self.inner.nearest(query, vector).await
+    }
+
+    async fn indexed(&self, keys: &[DocKey]) -> Result<Vec<Option<Seq>>> {
+        self.inner.indexed(keys).await
+    }
+
+    async fn inspect(&self) -> Result<IndexState> {
+        self.inner.inspect().await
     }
 
     async fn reset(&self) -> Result<()> {

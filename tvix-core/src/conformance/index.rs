@@ -21,6 +21,7 @@ pub async fn index(index: &dyn SearchIndex) {
     filters_apply_before_the_best_are_chosen(index).await;
     what_is_replaced_or_deleted_is_gone_at_once(index).await;
     vectors_may_follow_their_text(index).await;
+    an_index_says_what_it_holds(index).await;
     an_index_that_was_reset_is_empty(index).await;
 }
 
@@ -76,6 +77,22 @@ async fn what_is_replaced_or_deleted_is_gone_at_once(index: &dyn SearchIndex) {
     index.apply(&after, None).await.expect("apply");
     let left = found(index, &query("lantern")).await;
     assert_eq!(left, [key(3)], "what is replaced or deleted is gone at once");
+}
+
+async fn an_index_says_what_it_holds(index: &dyn SearchIndex) {
+    index.reset().await.expect("reset");
+    let mut long = document(3, &"a long evening by the lantern. ".repeat(200));
+    long.title = "Evening".into();
+    let changes = [put(1, document(1, "one")), put(2, document(2, "two")), put(3, long)];
+    index.apply(&changes, None).await.expect("apply");
+    let deleted = Change { seq: Seq(4), key: key(1), document: None };
+    index.apply(&[deleted, put(5, document(2, "other"))], None).await.expect("apply");
+    let indexed = index.indexed(&[key(1), key(2), key(3), key(4)]).await.expect("indexed");
+    let wanted = [None, Some(Seq(5)), Some(Seq(3)), None];
+    assert_eq!(indexed, wanted, "an index knows the change of which a document is found");
+    let state = index.inspect().await.expect("inspect");
+    assert_eq!(state.documents, 2, "documents are counted, whatever their length");
+    assert_eq!(state.damage, Vec::<String>::new(), "a sound index reports no damage");
 }
 
 async fn vectors_may_follow_their_text(index: &dyn SearchIndex) {

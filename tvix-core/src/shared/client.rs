@@ -17,7 +17,7 @@ use super::{
     frame::{self, Call, Greeting, PROTOCOL, Request, Response, Welcome},
     transport::{self, Stream},
 };
-use crate::{Error, Result, Settings, folder, types::RequestId};
+use crate::{Error, Result, Settings, format, types::RequestId};
 
 /// How long an owner may take to answer a greeting.
 const GREETING: Duration = Duration::from_secs(5);
@@ -126,7 +126,7 @@ async fn greet(stream: &mut Stream, settings: &Settings) -> Result<()> {
     let greeting = Greeting {
         tvix: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        format: folder::FORMAT,
+        format: format::FORMAT,
         settings: Some(settings.clone()),
     };
     frame::write(stream, &greeting).await?;

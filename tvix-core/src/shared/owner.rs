@@ -18,7 +18,7 @@ use super::{
     operation,
     transport::{Listener, Stream},
 };
-use crate::{Error, Result, Settings, Tvix, folder, types::RequestId};
+use crate::{Error, Result, Settings, Tvix, format, types::RequestId};
 
 /// How long a client may take to greet.
 const GREETING: Duration = Duration::from_secs(5);
@@ -109,10 +109,10 @@ async fn welcome(stream: &mut Stream, settings: &Settings) -> Result<bool> {
 fn mismatch(greeting: &Greeting) -> Option<String> {
     let ours = env!("CARGO_PKG_VERSION");
     let theirs = &greeting.version;
-    if greeting.tvix == PROTOCOL && greeting.format == folder::FORMAT {
+    if greeting.tvix == PROTOCOL && greeting.format == format::FORMAT {
         return None;
     }
-    let older = greeting.tvix < PROTOCOL || greeting.format < folder::FORMAT;
+    let older = greeting.tvix < PROTOCOL || greeting.format < format::FORMAT;
     let advice = if older {
         format!("update the tvix that you start here (version {theirs})")
     } else {

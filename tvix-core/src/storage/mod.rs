@@ -207,8 +207,24 @@ pub trait SearchIndex: Debug + Send + Sync {
     /// The documents whose passages lie nearest to `vector`, best first, one entry a document.
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>>;
 
+    /// The change of which each of `keys` is found at present, in that order; `None` for those that no
+    /// query finds.
+    async fn indexed(&self, keys: &[DocKey]) -> Result<Vec<Option<Seq>>>;
+
+    /// Looks at everything it holds. May take as long as reading all of it.
+    async fn inspect(&self) -> Result<IndexState>;
+
     /// Forgets everything: the cursor is zero again.
     async fn reset(&self) -> Result<()>;
+}
+
+/// What an index says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IndexState {
+    /// How many documents its queries can find.
+    pub documents: u64,
+    /// What is damaged, a line each; empty when nothing is.
+    pub damage: Vec<String>,
 }
 
 /// What an index is asked.

@@ -13,7 +13,7 @@ use crate::{
     Error, Result, Tvix,
     search::{Hit, Query, Search},
     storage::{Filter, Kind, Page, ScopeFilter},
-    types::{Id, Patch, ProjectName, QueryText, Title, WikiText},
+    types::{Id, Metadata, Patch, ProjectName, QueryText, Title, WikiText},
     wiki::{DocumentEdit, NewDocument, WikiRecord},
 };
 
@@ -77,6 +77,7 @@ impl Tool for AddWiki {
             title: Title::new(arguments.required("title")?)?,
             content: WikiText::new(arguments.required("content")?)?,
             project: arguments.text("project").map(ProjectName::new).transpose()?,
+            metadata: Metadata::default(),
         };
         let added = tvix.wiki().add(document).await?;
         let destination = added.document.destination();

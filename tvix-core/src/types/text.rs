@@ -129,8 +129,8 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().filter(turns).map(spaced).collect()
 }
 
-/// Free-form fields that travel with a memory: a JSON object of at most 16 KiB.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// Free-form fields that travel with a record: a JSON object of at most 16 KiB.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Metadata(Map<String, Value>);
 
@@ -156,6 +156,11 @@ impl Metadata {
     /// The fields.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.0
+    }
+
+    /// The fields, owned.
+    pub fn into_fields(self) -> Map<String, Value> {
+        self.0
     }
 
     /// Whether there are none.

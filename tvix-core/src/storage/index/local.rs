@@ -22,7 +22,7 @@ use super::{
 use crate::{
     Error, Result,
     embed::Vector,
-    storage::{Change, IndexQuery, Ranked, SearchIndex, Seq},
+    storage::{Change, DocKey, IndexQuery, IndexState, Ranked, SearchIndex, Seq},
 };
 
 /// So many changes are committed at once.
@@ -150,6 +150,17 @@ impl SearchIndex for LocalIndex {
 
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
         Ok(self.ready().await?.view().vectors.nearest(query, vector))
+    }
+
+    async fn indexed(&self, keys: &[DocKey]) -> Result<Vec<Option<Seq>>> {
+        let view = self.ready().await?.view();
+        keys.iter().map(|key| view.seq(*key)).collect()
+    }
+
+    async fn inspect(&self) -> Result<IndexState> {
+        let shared = self.ready().await?;
+        let damage = shared.engine().as_ref().map_or(Ok(Vec::new()), Engine::damage)?;
+        Ok(IndexState { documents: shared.view().documents()?, damage })
     }
 
     async fn reset(&self) -> Result<()> {

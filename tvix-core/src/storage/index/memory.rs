@@ -8,7 +8,7 @@ use super::{Best, entry::Entry, postings::Postings, vectors::Vectors};
 use crate::{
     Result,
     embed::Vector,
-    storage::{Change, IndexQuery, Ranked, SearchIndex, Seq},
+    storage::{Change, DocKey, IndexQuery, IndexState, Ranked, SearchIndex, Seq},
 };
 
 /// A [`SearchIndex`] in memory, forgotten with the process. No call fails.
@@ -86,6 +86,15 @@ impl SearchIndex for MemoryIndex {
 
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
         Ok(self.read(|state| state.vectors.nearest(query, vector)))
+    }
+
+    async fn indexed(&self, keys: &[DocKey]) -> Result<Vec<Option<Seq>>> {
+        Ok(self.read(|state| keys.iter().map(|key| state.postings.seq(*key)).collect()))
+    }
+
+    async fn inspect(&self) -> Result<IndexState> {
+        let documents = self.read(|state| state.postings.documents());
+        Ok(IndexState { documents, damage: Vec::new() })
     }
 
     async fn reset(&self) -> Result<()> {

@@ -85,6 +85,11 @@ impl Postings {
         self.passages.get(&first).map(|(entry, _)| entry.meta.seq)
     }
 
+    /// How many documents are here.
+    pub(super) fn documents(&self) -> u64 {
+        self.documents.len() as u64
+    }
+
     /// What these documents add to the statistics for `query`.
     pub(super) fn statistics(&self, query: &TextQuery) -> Statistics {
         let frequency = |posting: Option<&Posting>| posting.map_or(0, |p| p.len() as u64);

@@ -71,6 +71,16 @@ impl Committed {
         Ok(None)
     }
 
+    /// How many documents are here: each has one passage that begins where its text does.
+    pub(super) fn documents(&self) -> u64 {
+        let segments = self.searcher.segment_readers().iter().zip(&self.columns);
+        let first = segments.map(|(segment, columns)| {
+            let living = (0..segment.max_doc()).filter(|doc| !segment.is_deleted(*doc));
+            living.filter(|doc| columns.start.first(*doc) == Some(0)).count() as u64
+        });
+        first.sum()
+    }
+
     /// What this part adds to the statistics for `query`. Documents that were replaced or deleted
     /// count until their segment is merged.
     pub(super) fn statistics(&self, query: &TextQuery) -> Result<Statistics> {

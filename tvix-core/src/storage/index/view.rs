@@ -1,6 +1,9 @@
 //! What queries of the local index see: one view of what is committed and what is not.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     Best,
@@ -116,6 +119,19 @@ impl View {
             return Ok(entry.as_ref().map(|entry| entry.meta.seq));
         }
         self.committed.as_ref().map_or(Ok(None), |committed| committed.seq(key))
+    }
+
+    /// How many documents queries can find.
+    pub(super) fn documents(&self) -> Result<u64> {
+        let mut documents = self.pending.postings.documents() + self.frozen.postings.documents();
+        let Some(committed) = &self.committed else { return Ok(documents) };
+        documents += committed.documents();
+        let changed: HashSet<&DocKey> =
+            self.pending.changes.keys().chain(self.frozen.changes.keys()).collect();
+        for key in changed {
+            documents -= u64::from(committed.seq(*key)?.is_some());
+        }
+        Ok(documents)
     }
 
     fn masked(&self, key: DocKey) -> bool {

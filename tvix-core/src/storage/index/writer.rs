@@ -108,6 +108,15 @@ impl Engine {
         Ok(self.writer.insert(writer))
     }
 
+    /// The files that do not hold what was written into them.
+    pub(super) fn damage(&self) -> Result<Vec<String>> {
+        let damaged = guarded(|| self.index.validate_checksum().map_err(failed))?;
+        let mut names: Vec<String> =
+            damaged.into_iter().map(|file| file.display().to_string()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
     /// Starts again with an empty folder.
     pub(super) fn reset(&mut self) -> Result<Commit> {
         self.writer = None;
