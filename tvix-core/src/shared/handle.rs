@@ -6,14 +6,15 @@ use serde_json::Value;
 use super::{
     Handle, Role,
     frame::Context,
-    operation::{Change, Move, Recent as Slice},
+    operation::{Change, Import, Move, Pass, Recent as Slice},
 };
 use crate::{
     Error, ErrorReport, Memory, Project, Result, Wiki,
+    admin::{Admin, BackupFile, BackupPage, Imported, Record, RecordPage, Reindexed, Report},
     memory::{Added, MemoryRecord, NewMemory},
     project::{Moved, ProjectSummary},
     search::Recent,
-    storage::{Filter, Page},
+    storage::{Filter, Page, Seq},
     tools::{self, CallContext, Reply, Service, ServiceError, ToolDefinition},
     types::{Id, ProjectName, ProjectSlug},
     wiki::{DocumentAdded, DocumentEdit, DocumentUpdated, NewDocument, WikiRecord},
@@ -108,6 +109,33 @@ impl Project for Handle {
 
     async fn move_documents(&self, from: &ProjectName, to: &ProjectName) -> Result<Moved> {
         self.ask("project.move_documents", Move { from, to }).await
+    }
+}
+
+#[async_trait]
+impl Admin for Handle {
+    async fn records(&self, after: Seq, limit: usize) -> Result<RecordPage> {
+        self.ask("admin.records", Pass { after, limit }).await
+    }
+
+    async fn import(&self, records: Vec<Record>, dry_run: bool) -> Result<Vec<Imported>> {
+        self.ask("admin.import", Import { records, dry_run }).await
+    }
+
+    async fn doctor(&self, repair: bool) -> Result<Report> {
+        self.ask("admin.doctor", repair).await
+    }
+
+    async fn reindex(&self) -> Result<Reindexed> {
+        self.ask("admin.reindex", ()).await
+    }
+
+    async fn backup_files(&self) -> Result<Vec<BackupFile>> {
+        self.ask("admin.backup_files", ()).await
+    }
+
+    async fn backup_page(&self, after: Seq, limit: usize) -> Result<BackupPage> {
+        self.ask("admin.backup_page", Pass { after, limit }).await
     }
 }
 

@@ -19,6 +19,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Memory, Project, Result, Settings, Tvix, Wiki,
+    admin::Admin,
     folder::Folder,
     types::{Id, RequestId, Source},
 };
@@ -117,6 +118,11 @@ impl Handle {
 
     /// The projects of this folder.
     pub fn projects(&self) -> &dyn Project {
+        self
+    }
+
+    /// The care of this folder.
+    pub fn admin(&self) -> &dyn Admin {
         self
     }
 

@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::frame::Call;
 use crate::{
     Error, ErrorReport, Result, Tvix,
+    admin::Record,
     memory::NewMemory,
-    storage::{Filter, Page},
+    storage::{Filter, Page, Seq},
     tools::{self, CallContext, Service, ServiceError},
     types::{Id, ProjectName, ProjectSlug},
     wiki::{DocumentEdit, NewDocument},
@@ -34,6 +35,20 @@ pub(super) struct Move<T> {
     pub(super) to: T,
 }
 
+/// A page of a pass over the log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Pass {
+    pub(super) after: Seq,
+    pub(super) limit: usize,
+}
+
+/// Records to be stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Import<T> {
+    pub(super) records: T,
+    pub(super) dry_run: bool,
+}
+
 fn read<T: DeserializeOwned>(args: Value) -> Result<T> {
     serde_json::from_value(args).map_err(|error| Error::invalid("args", error))
 }
@@ -50,6 +65,7 @@ pub(super) async fn perform(tvix: &Tvix, call: Call) -> Result<Value> {
         Some(("memory", _)) => memory(&tvix, call).await,
         Some(("wiki", _)) => wiki(&tvix, call).await,
         Some(("project", _)) => project(&tvix, call).await,
+        Some(("admin", _)) => admin(&tvix, call).await,
         Some(_) => Err(unknown(&call)),
     }
 }
@@ -124,6 +140,28 @@ async fn project(tvix: &Tvix, call: Call) -> Result<Value> {
         "project.move_documents" => {
             let Move { from, to } = read::<Move<ProjectName>>(call.args)?;
             written(projects.move_documents(&from, &to).await?)
+        }
+        _ => Err(unknown(&call)),
+    }
+}
+
+async fn admin(tvix: &Tvix, call: Call) -> Result<Value> {
+    let admin = tvix.admin();
+    match call.op.as_str() {
+        "admin.records" => {
+            let Pass { after, limit } = read(call.args)?;
+            written(admin.records(after, limit).await?)
+        }
+        "admin.import" => {
+            let Import { records, dry_run } = read::<Import<Vec<Record>>>(call.args)?;
+            written(admin.import(records, dry_run).await?)
+        }
+        "admin.doctor" => written(admin.doctor(read(call.args)?).await?),
+        "admin.reindex" => written(admin.reindex().await?),
+        "admin.backup_files" => written(admin.backup_files().await?),
+        "admin.backup_page" => {
+            let Pass { after, limit } = read(call.args)?;
+            written(admin.backup_page(after, limit).await?)
         }
         _ => Err(unknown(&call)),
     }
