@@ -1,7 +1,9 @@
 //! [`Tvix`], the handle that everything goes through, and the order in which a write happens: it
 //! lives here only.
 
-use std::{fmt, path::Path, sync::Arc};
+#[cfg(feature = "local")]
+use std::path::Path;
+use std::{fmt, sync::Arc};
 
 use async_lock::{Mutex, OnceCell};
 use serde::{Serialize, de::DeserializeOwned};

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use tvix_core::{Error, Result, Tvix, config::Config, tools::Toolset};
+use tvix_core::{Error, Result, Tvix, config::Config, import::Format, tools::Toolset};
 
 /// Long-term memory and a wiki for AI agents.
 ///
@@ -61,6 +61,41 @@ pub enum Command {
     /// List, show or delete wiki documents
     #[command(subcommand)]
     Wiki(Wiki),
+    /// Check the data folder and what is in it
+    Doctor {
+        /// Mend what is derived from the documents; never removes or changes a document
+        #[arg(long)]
+        repair: bool,
+    },
+    /// Build the text index anew
+    Reindex,
+    /// Write everything into one file, while others may write
+    Backup {
+        /// The file to make
+        file: PathBuf,
+    },
+    /// Make a data folder from a backup; the folder must hold no documents
+    Restore {
+        /// The backup
+        file: PathBuf,
+    },
+    /// Write all memories and wiki documents as JSON lines
+    Export {
+        /// The file to make [default: stdout]
+        file: Option<PathBuf>,
+    },
+    /// Take in an export, or what another program remembers
+    Import {
+        /// What PATH holds: tvix (an export), mcp-memory (JSON lines of the MCP memory server), claude
+        /// (memories.json), markdown (a folder)
+        #[arg(value_parser = parse_format)]
+        kind: Format,
+        /// The file or folder
+        path: PathBuf,
+        /// Say what would be stored, and store nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 /// Commands for the profile.
@@ -190,6 +225,14 @@ impl Args {
         crate::logging::start(&config.log);
         Ok((Tvix::open_with(&folder, config.settings.clone())?, config))
     }
+}
+
+fn parse_format(text: &str) -> std::result::Result<Format, String> {
+    let found = Format::ALL.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, format)| format).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
+        format!("send one of {}", names.join(", "))
+    })
 }
 
 fn platform_folder() -> Option<PathBuf> {

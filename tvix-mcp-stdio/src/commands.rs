@@ -13,7 +13,7 @@ use tvix_core::{
 
 use crate::{
     args::{Args, Command, Memory, Profile, Project, Wiki},
-    demo,
+    care, demo,
     output::{self, Output},
 };
 
@@ -28,6 +28,15 @@ pub(crate) async fn run(command: &Command, args: &Args, output: &Output) -> Resu
         Command::Project(command) => project(command, &args.open()?.0, output).await,
         Command::Memory(command) => memory(command, &args.open()?.0, output).await,
         Command::Wiki(command) => wiki(command, &args.open()?.0, output).await,
+        Command::Doctor { repair } => care::doctor(*repair, args, output).await,
+        Command::Reindex => care::reindex(&args.open()?.0, output).await,
+        Command::Backup { file } => care::backup(file, &args.open()?.0, output).await,
+        Command::Restore { file } => care::restore(file, args, output).await,
+        Command::Export { file } => care::export(file.as_deref(), &args.open()?.0, output).await,
+        Command::Import { kind, path, dry_run } => {
+            let items = kind.open(path)?;
+            care::import(items, *dry_run, &args.open()?.0, output).await
+        }
     }
 }
 

@@ -25,11 +25,13 @@ pub(super) struct Statistics {
 
 impl Statistics {
     /// Statistics of nothing, for a query of `terms` terms.
+    #[cfg(feature = "local")]
     pub(super) fn empty(terms: usize) -> Self {
         Self { frequencies: vec![0; terms], ..Self::default() }
     }
 
     /// Adds those of another collection, for the same query.
+    #[cfg(feature = "local")]
     pub(super) fn add(&mut self, other: &Self) {
         self.passages += other.passages;
         self.tokens.iter_mut().zip(other.tokens).for_each(|(sum, more)| *sum += more);

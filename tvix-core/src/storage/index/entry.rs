@@ -33,6 +33,7 @@ pub(super) struct Entry {
 
 impl Meta {
     /// Cuts `document`, as of the change `seq`, into passages, whose vectors come from elsewhere.
+    #[cfg(feature = "local")]
     pub(super) fn of(document: &Document, seq: Seq) -> Self {
         Self::with_chunks(document, seq, &chunks(&document.text))
     }
