@@ -1,5 +1,6 @@
 //! Export and import, backup and restore, and what `doctor` finds and mends.
 #![cfg(feature = "local")]
+#![allow(clippy::panic, reason = "these are tests")]
 
 use std::{
     fs,

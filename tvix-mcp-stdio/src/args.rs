@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use tvix_core::{
     Error, Result,
     config::{Config, LOG_LEVELS},
+    import::Format,
     profile::{Profile as UserProfile, ProfileSource},
     shared::{self, Handle},
     tools::Toolset,
@@ -68,6 +69,41 @@ pub enum Command {
     /// List, show or delete wiki documents
     #[command(subcommand)]
     Wiki(Wiki),
+    /// Check the data folder and what is in it
+    Doctor {
+        /// Mend what is derived from the documents; never removes or changes a document
+        #[arg(long)]
+        repair: bool,
+    },
+    /// Build the text index anew
+    Reindex,
+    /// Write everything into one file, while others may write
+    Backup {
+        /// The file to make
+        file: PathBuf,
+    },
+    /// Make a data folder from a backup; the folder must hold no documents
+    Restore {
+        /// The backup
+        file: PathBuf,
+    },
+    /// Write all memories and wiki documents as JSON lines
+    Export {
+        /// The file to make [default: stdout]
+        file: Option<PathBuf>,
+    },
+    /// Take in an export, or what another program remembers
+    Import {
+        /// What PATH holds: tvix (an export), mcp-memory (JSON lines of the MCP memory server), claude
+        /// (memories.json), markdown (a folder)
+        #[arg(value_parser = parse_format)]
+        kind: Format,
+        /// The file or folder
+        path: PathBuf,
+        /// Say what would be stored, and store nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 /// Commands for the profile.
@@ -216,6 +252,14 @@ fn toolsets(list: &str) -> Result<Toolsets> {
 fn at_least_one(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "send a number from 1 on".to_owned())
+}
+
+fn parse_format(text: &str) -> std::result::Result<Format, String> {
+    let found = Format::ALL.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, format)| format).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
+        format!("send one of {}", names.join(", "))
+    })
 }
 
 fn platform_folder() -> Option<PathBuf> {

@@ -16,7 +16,7 @@ use tvix_core::{
 
 use crate::{
     args::{Args, Command, Memory, Profile, Project, Wiki},
-    demo,
+    care, demo,
     output::{self, Output},
 };
 
@@ -28,7 +28,9 @@ pub(crate) async fn run(command: &Command, args: &Args, output: &Output) -> Resu
         Command::Demo => demo::run(output).await,
         Command::Version => version(output),
         Command::Profile(command) => profile(command, &args.profile()?, output),
-        Command::Project(_) | Command::Memory(_) | Command::Wiki(_) => {
+        Command::Doctor { repair } => care::doctor(*repair, args, output).await,
+        Command::Restore { file } => care::restore(file, args, output).await,
+        _ => {
             let (handle, _) = args.open().await?;
             let done = on_folder(command, &handle, output).await;
             handle.close().await;
@@ -42,7 +44,14 @@ async fn on_folder(command: &Command, tvix: &Handle, output: &Output) -> Result<
         Command::Project(command) => project(command, tvix, output).await,
         Command::Memory(command) => memory(command, tvix, output).await,
         Command::Wiki(command) => wiki(command, tvix, output).await,
-        Command::Demo | Command::Version | Command::Profile(_) => Ok(()),
+        Command::Reindex => care::reindex(tvix, output).await,
+        Command::Backup { file } => care::backup(file, tvix, output).await,
+        Command::Export { file } => care::export(file.as_deref(), tvix, output).await,
+        Command::Import { kind, path, dry_run } => {
+            care::import(kind.open(path)?, *dry_run, tvix, output).await
+        }
+        // What needs no open folder was done before.
+        _ => Ok(()),
     }
 }
 

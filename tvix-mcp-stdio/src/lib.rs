@@ -10,11 +10,13 @@ use std::{ffi::OsString, process::ExitCode};
 use clap::Parser;
 
 mod args;
+mod care;
 mod commands;
 mod demo;
 mod input;
 mod logging;
 mod output;
+mod progress;
 mod serve;
 
 pub use args::{Args, Command};

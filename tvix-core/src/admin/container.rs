@@ -114,10 +114,12 @@ fn unwritten(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Erro
     Error::backend("writing the backup", error)
 }
 
-/// One line after the first.
-#[derive(Debug)]
-pub(super) enum Line {
+/// What stands on a line between the first and the last.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BackupLine {
+    /// A file of the user's own.
     File(BackupFile),
+    /// A change of the store.
     Entry(Entry),
 }
 
@@ -167,8 +169,11 @@ impl<R: BufRead> BackupReader<R> {
         Ok(self.sum.documents)
     }
 
-    /// The next line; `None` after the last, when all is well.
-    pub(super) fn read(&mut self) -> Option<Result<Line>> {
+    /// The next line; `None` after the last, when all is well, and after an error.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] naming the line, when the file is not what was written.
+    pub fn read(&mut self) -> Option<Result<BackupLine>> {
         if self.ended {
             return None;
         }
@@ -183,11 +188,11 @@ impl<R: BufRead> BackupReader<R> {
     }
 
     /// The inner `None` is the end.
-    fn take(&mut self, number: u64, text: &str) -> Result<Option<Line>> {
+    fn take(&mut self, number: u64, text: &str) -> Result<Option<BackupLine>> {
         let read_error = |error| damaged(number, error);
         if text.starts_with("{\"end\":") {
             let tail: Tail = serde_json::from_str(text).map_err(read_error)?;
-            return self.compare(number, tail.end).map(|()| None);
+            return self.compare(number, &tail.end).map(|()| None);
         }
         self.sum.hash.update(text.as_bytes());
         self.sum.hash.update(b"\n");
@@ -196,14 +201,14 @@ impl<R: BufRead> BackupReader<R> {
             if !OWN_FILES.contains(&file.file.as_str()) {
                 return Err(damaged(number, format_args!("it names the file {:?}", file.file)));
             }
-            return Ok(Some(Line::File(file)));
+            return Ok(Some(BackupLine::File(file)));
         }
         let entry: Entry = serde_json::from_str(text).map_err(read_error)?;
         self.sum.documents += u64::from(matches!(entry, Entry::Document(_)));
-        Ok(Some(Line::Entry(entry)))
+        Ok(Some(BackupLine::Entry(entry)))
     }
 
-    fn compare(&mut self, number: u64, end: End) -> Result<()> {
+    fn compare(&mut self, number: u64, end: &End) -> Result<()> {
         let documents = self.sum.documents;
         let found = std::mem::take(&mut self.sum).end();
         self.sum.documents = documents;

@@ -103,7 +103,8 @@ fn check_permissions(path: &Path, repair: bool) -> Finding {
         Ok(found) => found.permissions().mode() & 0o777,
         Err(error) => return Finding::problem(Part::Folder, error.to_string()),
     };
-    if mode & 0o077 == 0 {
+    let others = mode & 0o077;
+    if others == 0 {
         return Finding::good(Part::Folder, format!("{}, for you alone", path.display()));
     }
     let what = format!("{} has mode {mode:o}: others on this machine may enter", path.display());

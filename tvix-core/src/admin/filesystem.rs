@@ -7,9 +7,9 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 pub(crate) fn network(path: &Path) -> Option<&'static str> {
     let found = rustix::fs::statfs(path).ok()?;
-    // The field's type differs between architectures; the numbers have 32 bits on all of them.
-    let number = found.f_type as u32;
-    NETWORK.iter().find(|(magic, _)| *magic == number).map(|(_, name)| *name)
+    // The field's type differs between architectures, and where it has 32 bits it may be signed.
+    let number = i128::from(found.f_type) & 0xFFFF_FFFF;
+    NETWORK.iter().find(|(magic, _)| i128::from(*magic) == number).map(|(_, name)| *name)
 }
 
 #[cfg(not(target_os = "linux"))]

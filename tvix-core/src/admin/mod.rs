@@ -27,7 +27,7 @@ mod store;
 mod text_index;
 
 pub use backup::{BackupFile, BackupPage, Entry};
-pub use container::{BackupHead, BackupReader, BackupWriter};
+pub use container::{BackupHead, BackupLine, BackupReader, BackupWriter};
 #[cfg(feature = "local")]
 pub use examine::examine;
 pub use import::{ImportStatus, Imported};

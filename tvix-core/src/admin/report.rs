@@ -124,7 +124,7 @@ impl Finding {
     pub(crate) fn tried(mut self, outcome: Result<(), impl fmt::Display>) -> Self {
         self.repaired = Some(outcome.is_ok());
         if let Err(error) = outcome {
-            self.what.push_str(&format!("; the repair failed: {error}"));
+            self.what.extend(["; the repair failed: ", &error.to_string()]);
         }
         self
     }

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{BackupFile, BackupReader, Entry, PAGE_BYTES, container::Line};
+use super::{BackupFile, BackupLine, BackupReader, Entry, PAGE_BYTES};
 use crate::{
     Error, Result, files,
     folder::Folder,
@@ -96,8 +96,8 @@ async fn replay<R: io::BufRead + Send>(
     let (mut files, mut operations, mut bytes) = (Vec::new(), Vec::new(), 0);
     while let Some(line) = reader.read() {
         match line? {
-            Line::File(file) => files.push(file),
-            Line::Entry(entry) => {
+            BackupLine::File(file) => files.push(file),
+            BackupLine::Entry(entry) => {
                 bytes += size(&entry);
                 operations.push(operation(entry));
             }

@@ -1,6 +1,6 @@
 //! Whether the text index finds what the store holds.
 
-use super::{Finding, LOG_STEP, Part, Severity};
+use super::{Finding, LOG_STEP, Part, Place, Severity};
 use crate::{
     Result, Tvix,
     storage::{Change, DocKey, Seq},
@@ -105,7 +105,7 @@ impl Tvix {
                 }
             };
             // The index is open by now, and opening makes the files.
-            if self.folder().is_some_and(|folder| folder.index_is_gone()) {
+            if self.folder().is_some_and(Place::index_is_gone) {
                 let what = "its files were removed while it is open";
                 return Finding::problem(Part::TextIndex, what).mended_by(REBUILD);
             }

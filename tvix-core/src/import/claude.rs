@@ -4,7 +4,7 @@
 //! The texts are summaries of many paragraphs. A search finds and shows single facts, so each paragraph
 //! becomes a memory; a heading goes before the paragraphs under it, as in "Work context: …".
 
-use std::{collections::HashMap, io::Read};
+use std::{collections::BTreeMap, io::Read};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -35,7 +35,7 @@ struct Account {
 /// [`Error::InvalidInput`] when `input` is no JSON list.
 pub fn read<R: Read>(
     input: R,
-    names: &HashMap<String, String>,
+    names: &BTreeMap<String, String>,
 ) -> Result<impl Iterator<Item = Item> + use<R>> {
     let accounts = list(input)?.into_iter().zip(1..);
     let items: Vec<Item> = accounts
@@ -54,7 +54,7 @@ pub fn read<R: Read>(
 ///
 /// # Errors
 /// [`Error::InvalidInput`] when `input` is no JSON list.
-pub fn project_names(input: impl Read) -> Result<HashMap<String, String>> {
+pub fn project_names(input: impl Read) -> Result<BTreeMap<String, String>> {
     let named = |project: &Value| {
         let text = |key: &str| project[key].as_str().map(str::to_owned);
         Some((text("uuid")?, text("name")?))
@@ -68,7 +68,7 @@ fn list(input: impl Read) -> Result<Vec<Value>> {
     })
 }
 
-fn memories(account: Account, names: &HashMap<String, String>) -> Vec<Result<Record>> {
+fn memories(account: Account, names: &BTreeMap<String, String>) -> Vec<Result<Record>> {
     let about = account.conversations_memory.unwrap_or_default();
     let mut records: Vec<_> = paragraphs(&about).map(|text| Ok(memory(text, None))).collect();
     for (id, text) in &account.project_memories {
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn projects_have_their_names_and_what_is_no_text_is_reported() {
         let input = r#"[{"conversations_memory": "One.", "project_memories": {"p-1": "Two.", "p-2": 3}}, 7]"#;
-        let names = HashMap::from([("p-1".to_owned(), "Cider Press".to_owned())]);
+        let names = BTreeMap::from([("p-1".to_owned(), "Cider Press".to_owned())]);
         let items: Vec<Item> = read(input.as_bytes(), &names).expect("a list").collect();
         let places: Vec<&str> = items.iter().map(|item| item.at.as_str()).collect();
         assert_eq!(places, ["account 1", "account 1", "account 1", "account 2"]);

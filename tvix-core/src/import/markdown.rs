@@ -6,6 +6,7 @@
 //! document.
 
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
@@ -53,7 +54,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let entry = entry?;
         let (kind, path) = (entry.file_type()?, entry.path());
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        let extension = path.extension().map(|it| it.to_ascii_lowercase());
+        let extension = path.extension().map(OsStr::to_ascii_lowercase);
         if kind.is_dir() && !hidden {
             collect(&path, files)?;
         } else if kind.is_file() && !hidden && extension.is_some_and(|it| it == "md") {

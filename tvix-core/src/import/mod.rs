@@ -87,7 +87,7 @@ fn open_claude(path: &Path) -> Result<Items> {
     let file: PathBuf = if path.is_dir() { path.join("memories.json") } else { path.to_owned() };
     let names = match open(&file.with_file_name("projects.json")) {
         Ok(projects) => project_names(projects).unwrap_or_default(),
-        Err(_) => std::collections::HashMap::default(),
+        Err(_) => std::collections::BTreeMap::default(),
     };
     Ok(Box::new(read_claude(open(&file)?, &names)?))
 }
