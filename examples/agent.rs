@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tvix_core::{
     Tvix,
-    tools::{CallContext, Service, ToolDefinition},
+    tools::{self, CallContext, Service, ToolDefinition},
     types::Source,
 };
 
@@ -59,7 +59,7 @@ async fn converse(
 ) -> Result<String, Box<dyn Error>> {
     let tools: Vec<Value> = service.tools(context).await?.iter().map(for_model).collect();
     let mut talk =
-        vec![Message::System(service.instructions(context)), Message::User(question.to_owned())];
+        vec![Message::System(tools::instructions(context)), Message::User(question.to_owned())];
     println!("user:  {question}");
     for _ in 0..TURNS_MAX {
         match model.next(&tools, &talk) {

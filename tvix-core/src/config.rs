@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     Error, Result,
-    settings::{SecretPolicy, Settings},
+    settings::{SecretPolicy, Settings, StoreKind},
     tools::Toolset,
 };
 
@@ -46,7 +46,8 @@ struct ConfigFile {
 /// The least reply budget that still holds one useful hit.
 const REPLY_BUDGET_MIN: usize = 2_000;
 const REPLY_BUDGET_MAX: usize = 1_000_000;
-const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// How much may be logged.
+pub const LOG_LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 impl Config {
     /// Reads `config.toml` in the data folder `folder`. An absent file is the default.
@@ -75,12 +76,8 @@ impl Config {
         settings.wiki_quota = file.wiki_quota;
         settings.reply_budget = file.reply_budget.unwrap_or(Settings::REPLY_BUDGET);
         check_budget(settings.reply_budget).map_err(in_file)?;
-        match file.store.as_deref() {
-            None | Some("redb") => Ok(config),
-            Some(other) => {
-                Err(in_file(format_args!("store: got {other:?}, this build has \"redb\"")))
-            }
-        }
+        settings.store = file.store.as_deref().map(store).transpose().map_err(in_file)?;
+        Ok(config)
     }
 
     /// Lets environment variables win over the file: `lookup` returns the value of a variable.
@@ -92,14 +89,19 @@ impl Config {
         let get = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
         if let Some(list) = get("TVIX_TOOLSETS") {
             self.toolsets =
-                Toolset::parse_list(&list).map_err(|e| Error::invalid("TVIX_TOOLSETS", e))?;
+                Toolset::parse_list(&list).map_err(|error| named("TVIX_TOOLSETS", error))?;
         }
         if let Some(level) = get("TVIX_LOG") {
-            self.set_log(&level).map_err(|error| Error::invalid("TVIX_LOG", error))?;
+            self.set_log(&level).map_err(|error| named("TVIX_LOG", error))?;
         }
         if let Some(policy) = get("TVIX_SECRETS") {
             self.settings.secrets = serde_json::from_value(policy.trim().to_lowercase().into())
-                .map_err(|_| Error::invalid("TVIX_SECRETS", "send refuse, redact or allow"))?;
+                .map_err(|_| {
+                    Error::invalid(
+                        "TVIX_SECRETS",
+                        format_args!("got {policy:?}, send refuse, redact or allow"),
+                    )
+                })?;
         }
         if let Some(budget) = get("TVIX_REPLY_BUDGET") {
             self.settings.reply_budget = number("TVIX_REPLY_BUDGET", &budget)?;
@@ -125,12 +127,37 @@ impl Config {
     }
 }
 
+/// The store of this name, if there is one and this build has it.
+fn store(name: &str) -> Result<StoreKind> {
+    match StoreKind::named(name) {
+        Some(kind) if kind.is_built_in() => Ok(kind),
+        Some(kind) => Err(Error::invalid(
+            "store",
+            format_args!(
+                "this build has no {kind:?}: use one with the feature `{kind}`",
+                kind = kind.as_str()
+            ),
+        )),
+        None => {
+            Err(Error::invalid("store", format_args!("got {name:?}, send \"redb\" or \"sled\"")))
+        }
+    }
+}
+
 fn check_budget(budget: usize) -> Result<()> {
     if (REPLY_BUDGET_MIN..=REPLY_BUDGET_MAX).contains(&budget) {
         return Ok(());
     }
     let range = format!("{REPLY_BUDGET_MIN}-{REPLY_BUDGET_MAX}");
     Err(Error::invalid("reply_budget", format_args!("got {budget}, send {range} characters")))
+}
+
+/// The same fault, under the name by which the value came.
+fn named(name: &str, error: Error) -> Error {
+    match error {
+        Error::InvalidInput { reason, .. } => Error::invalid(name, reason),
+        other => other,
+    }
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T> {
@@ -166,6 +193,16 @@ mod tests {
         ] {
             let error = Config::parse(text).expect_err(text).to_string();
             assert!(error.starts_with("config.toml: ") && error.contains(named), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_store_is_chosen_by_name_if_this_build_has_it() {
+        let redb = Config::parse("store = \"redb\"").expect("built in");
+        assert_eq!(redb.settings.store, Some(StoreKind::Redb));
+        match Config::parse("store = \"sled\"") {
+            Ok(config) => assert_eq!(config.settings.store, Some(StoreKind::Sled)),
+            Err(error) => assert!(error.to_string().contains("feature `sled`"), "{error}"),
         }
     }
 

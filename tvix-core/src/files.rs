@@ -30,3 +30,15 @@ pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
 pub(crate) fn sync_folder(_folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
+
+/// Makes the folder `path`, and those above it, for their owner alone (mode 0700 on Unix).
+#[cfg(unix)]
+pub(crate) fn make_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn make_private(path: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(path)
+}

@@ -11,6 +11,8 @@ mod error;
 mod files;
 #[cfg(feature = "local")]
 mod folder;
+#[cfg(feature = "local")]
+mod format;
 pub mod import;
 #[cfg(feature = "mcp")]
 pub mod mcp;
@@ -22,6 +24,8 @@ pub mod project;
 pub mod search;
 mod secrets;
 pub mod settings;
+#[cfg(feature = "shared")]
+pub mod shared;
 pub mod storage;
 pub mod tools;
 mod tvix;

@@ -9,9 +9,10 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
-        GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, JsonObject,
-        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        MetaObject, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
+        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+        GetPromptResult, Implementation, JsonObject, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+        PaginatedRequestParams, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
         ReadResourceResponse, ReadResourceResult, ResourceContents, Role, ServerCapabilities,
         ServerConfig, Tool, ToolAnnotations,
     },
@@ -21,7 +22,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Error, ErrorKind,
-    tools::{CallContext, Prompt, Reply, Resource, Service, ServiceError, ToolDefinition, Toolset},
+    tools::{
+        self, CallContext, Prompt, Reply, Resource, Service, ServiceError, ToolDefinition, Toolset,
+    },
     types::{ProjectSlug, Source},
 };
 
@@ -57,6 +60,24 @@ impl Server {
             toolsets: self.toolsets.clone(),
             default_project: self.default_project.clone(),
             request: None,
+        }
+    }
+
+    async fn answer(
+        &self,
+        tool: &str,
+        arguments: Value,
+        request: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let context = self.caller(request);
+        let answer = self.service.call(&context, tool, arguments);
+        let Some(answer) = request.ct.run_until_cancelled(answer).await else {
+            return Err(ErrorData::internal_error("cancelled", None));
+        };
+        match answer {
+            Ok(reply) => Ok(success(reply)),
+            Err(ServiceError::Failed(error)) => Ok(failure(&error)),
+            Err(other) => Err(protocol_error(other)),
         }
     }
 
@@ -146,7 +167,7 @@ impl ServerHandler for Server {
         let about = Implementation::new("tvix", env!("CARGO_PKG_VERSION")).with_title("Tvix");
         ServerConfig::new(capabilities)
             .with_server_info(about)
-            .with_instructions(self.service.instructions(&self.context(Source::unknown())))
+            .with_instructions(tools::instructions(&self.context(Source::unknown())))
     }
 
     async fn list_tools(
@@ -166,16 +187,34 @@ impl ServerHandler for Server {
         call: CallToolRequestParams,
         request: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let context = self.caller(&request);
         let arguments = call.arguments.map_or(Value::Null, Value::Object);
-        let answer = self.service.call(&context, &call.name, arguments);
-        let Some(answer) = request.ct.run_until_cancelled(answer).await else {
-            return Err(ErrorData::internal_error("cancelled", None));
-        };
-        match answer {
-            Ok(reply) => Ok(success(reply).into()),
-            Err(ServiceError::Failed(error)) => Ok(failure(&error).into()),
-            Err(other) => Err(protocol_error(other)),
+        Ok(self.answer(&call.name, arguments, &request).await?.into())
+    }
+
+    /// Requests of a known method whose parameters have another shape than rmcp reads arrive here. Some
+    /// clients send the arguments of a tool as JSON text, which the tools understand; of the others the
+    /// caller is told what is wrong, instead of that the method is unknown.
+    async fn on_custom_request(
+        &self,
+        custom: CustomRequest,
+        request: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = custom.params.unwrap_or_default();
+        match (custom.method.as_str(), params["name"].as_str()) {
+            ("tools/call", Some(tool)) => {
+                let mut result = self.answer(tool, params["arguments"].clone(), &request).await?;
+                if request.protocol_version() != Some(ProtocolVersion::V_2026_07_28) {
+                    result.result_type = None;
+                }
+                Ok(CustomResult::new(json!(result)))
+            }
+            ("tools/call" | "prompts/get", None) => {
+                Err(ErrorData::invalid_params("params.name: send the name as a text", None))
+            }
+            ("resources/read", _) => {
+                Err(ErrorData::invalid_params("params.uri: send the URI as a text", None))
+            }
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, custom.method, None)),
         }
     }
 
@@ -184,7 +223,7 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         request: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = self.service.resources(&self.caller(&request));
+        let resources = tools::resources(&self.caller(&request));
         Ok(ListResourcesResult::with_all_items(resources.into_iter().map(resource).collect())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
@@ -217,10 +256,9 @@ impl ServerHandler for Server {
     async fn list_prompts(
         &self,
         _page: Option<PaginatedRequestParams>,
-        request: RequestContext<RoleServer>,
+        _request: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let prompts = self.service.prompts(&self.caller(&request));
-        Ok(ListPromptsResult::with_all_items(prompts.iter().map(prompt).collect())
+        Ok(ListPromptsResult::with_all_items(tools::prompts().iter().map(prompt).collect())
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
     }
@@ -230,8 +268,8 @@ impl ServerHandler for Server {
         get: GetPromptRequestParams,
         request: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let text = self.service.prompt(&self.caller(&request), &get.name).await;
-        let message = PromptMessage::new_text(Role::User, text.map_err(protocol_error)?);
+        let text = tools::prompt(&self.caller(&request), &get.name).map_err(protocol_error)?;
+        let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResult::new(vec![message]).into())
     }
 }

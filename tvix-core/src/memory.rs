@@ -66,7 +66,7 @@ pub trait Memory: Send + Sync {
 }
 
 /// A memory to be stored.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewMemory {
     /// What to remember.
     pub content: MemoryText,
@@ -213,7 +213,10 @@ impl Tvix {
         let NewMemory { content, project, metadata, source } = memory;
         let policy = self.settings().secrets;
         let mut notices = Vec::new();
-        let visible = secrets::without_private(content.as_str(), &mut notices);
+        let visible = secrets::without_private(MemoryText::FIELD, content.as_str(), &mut notices)?;
+        if let Some(slug) = &project {
+            secrets::screen_project(slug.as_str(), policy)?;
+        }
         let clean = secrets::screen(MemoryText::FIELD, &visible, policy, &mut notices)?;
         let mut fields = metadata.fields().clone();
         secrets::screen_fields(&mut fields, policy, &mut notices)?;

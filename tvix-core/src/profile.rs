@@ -5,7 +5,7 @@ use std::{fs, io, path::PathBuf};
 use serde::{Deserialize, Serialize};
 use toml_edit::{Array, DocumentMut, value};
 
-use crate::{Error, Result, types::TimeZone};
+use crate::{Error, Result, files, types::TimeZone};
 
 /// What the user says about themself. Unset fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +122,11 @@ impl ProfileSource {
         edited[key] = if key == "interests" { value(split_list(text)) } else { value(text.trim()) };
         let after = edited.to_string();
         let profile = parse(&after)?;
-        crate::files::replace(path, after.as_bytes())?;
+        if let Some(folder) = path.parent() {
+            let failed = |error| Error::backend(format!("making {}", folder.display()), error);
+            files::make_private(folder).map_err(failed)?;
+        }
+        files::replace(path, after.as_bytes())?;
         Ok(profile)
     }
 }

@@ -5,7 +5,11 @@ use std::{borrow::Cow, sync::LazyLock};
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::{Error, Result, search::Notice, settings::SecretPolicy};
+use crate::{
+    Error, Result,
+    search::{Notice, notice},
+    settings::SecretPolicy,
+};
 
 /// A sort of credential and the shape that gives it away.
 struct Shape {
@@ -84,7 +88,7 @@ pub(crate) fn screen<'a>(
         return Err(Error::invalid(field, format_args!("holds {article} {kind}; {advice}")));
     }
     found.sort_by_key(|(_, range)| range.start);
-    notices.push(Notice::Redacted { kind: kind.to_owned() });
+    notice::add(notices, Notice::Redacted { kind: kind.to_owned() });
     Ok(Cow::Owned(redact(text, &found)))
 }
 
@@ -101,20 +105,28 @@ fn redact(text: &str, found: &[(&str, std::ops::Range<usize>)]) -> String {
     clean
 }
 
-/// [`screen`] for every text inside `fields`.
+/// Takes secrets and private spans out of the texts of `fields`, the argument `metadata`, at any depth.
+/// A secret in a key is refused under every policy but [`SecretPolicy::Allow`].
 pub(crate) fn screen_fields(
     fields: &mut Map<String, Value>,
     policy: SecretPolicy,
     notices: &mut Vec<Notice>,
 ) -> Result<()> {
-    fields.values_mut().try_for_each(|value| screen_value(value, policy, notices))
+    let refuse = if policy == SecretPolicy::Allow { policy } else { SecretPolicy::Refuse };
+    for (key, value) in fields {
+        screen("metadata", key, refuse, notices)?;
+        screen_value(value, policy, notices)?;
+    }
+    Ok(())
 }
 
 fn screen_value(value: &mut Value, policy: SecretPolicy, notices: &mut Vec<Notice>) -> Result<()> {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(clean) = screen("metadata", text, policy, notices)? {
-                *text = clean;
+            let visible = without_private("metadata", text, notices)?;
+            let clean = screen("metadata", &visible, policy, notices)?;
+            if *clean != **text {
+                *text = clean.into_owned();
             }
             Ok(())
         }
@@ -126,42 +138,65 @@ fn screen_value(value: &mut Value, policy: SecretPolicy, notices: &mut Vec<Notic
     }
 }
 
-const OPEN: &str = "<private>";
-const CLOSE: &str = "</private>";
+/// Tags as people write them: in any case, with spaces or attributes.
+static TAG: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?is)<\s*(?P<close>/?)\s*private(?:\s[^<>]*)?>").ok());
 
-/// `text` without its `<private>…</private>` spans; one that is never closed reaches to the end.
-/// Tags are read in any case, and spans may be nested.
-pub(crate) fn without_private<'a>(text: &'a str, notices: &mut Vec<Notice>) -> Cow<'a, str> {
-    if find_tag(text, OPEN).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let (mut kept, mut rest, mut depth) = (String::with_capacity(text.len()), text, 0_usize);
-    while let Some((at, tag)) = next_tag(rest) {
-        if depth == 0 {
-            kept.push_str(&rest[..at]);
+/// `text`, the value of the argument `field`, without its `<private>…</private>` spans, which may be
+/// nested. A closing tag without an opening one is plain text.
+///
+/// # Errors
+/// [`Error::InvalidInput`] when a span is never closed: to keep what follows could give away what was
+/// meant to be private, to drop it could lose what was not.
+pub(crate) fn without_private<'a>(
+    field: &str,
+    text: &'a str,
+    notices: &mut Vec<Notice>,
+) -> Result<Cow<'a, str>> {
+    let tags: Vec<_> = TAG.iter().flat_map(|tag| tag.captures_iter(text)).collect();
+    let (mut kept, mut kept_to, mut depth) = (String::new(), 0, 0_usize);
+    for tag in &tags {
+        let (Some(range), closes) = (tag.get(0).map(|tag| tag.range()), !tag["close"].is_empty())
+        else {
+            continue;
+        };
+        match (closes, depth) {
+            (false, 0) => kept.push_str(&text[kept_to..range.start]),
+            (true, 1) => kept_to = range.end,
+            _ => {}
         }
-        match (tag == OPEN, depth) {
-            (true, _) => depth += 1,
-            (false, 0) => kept.push_str(&rest[at..at + tag.len()]),
-            (false, _) => depth -= 1,
-        }
-        rest = &rest[at + tag.len()..];
+        depth = if closes { depth.saturating_sub(1) } else { depth + 1 };
     }
-    if depth == 0 {
-        kept.push_str(rest);
+    if depth > 0 {
+        let reason = "holds <private> without </private>; close it or leave the tag out";
+        return Err(Error::invalid(field, reason));
     }
-    notices.push(Notice::PrivateRemoved);
-    Cow::Owned(kept)
+    if kept_to == 0 {
+        return Ok(Cow::Borrowed(text));
+    }
+    kept.push_str(&text[kept_to..]);
+    notice::add(notices, Notice::PrivateRemoved);
+    Ok(Cow::Owned(kept))
 }
 
-fn next_tag(text: &str) -> Option<(usize, &'static str)> {
-    [OPEN, CLOSE].into_iter().filter_map(|tag| find_tag(text, tag).map(|at| (at, tag))).min()
-}
-
-fn find_tag(text: &str, tag: &str) -> Option<usize> {
-    text.as_bytes()
-        .windows(tag.len())
-        .position(|window| window.eq_ignore_ascii_case(tag.as_bytes()))
+/// Checks the name of a project, which is shown in lists and descriptions of tools: it may hold neither
+/// a credential, in any case since slugs are lower case, nor a private span.
+///
+/// # Errors
+/// [`Error::InvalidInput`] naming `project`.
+pub(crate) fn screen_project(name: &str, policy: SecretPolicy) -> Result<()> {
+    if without_private("project", name, &mut Vec::new())? != name {
+        return Err(Error::invalid("project", "holds a private span; name the project without it"));
+    }
+    let forms = [name.to_owned(), name.to_uppercase()];
+    let found = forms.iter().any(|form| find(form).next().is_some());
+    if found && policy != SecretPolicy::Allow {
+        return Err(Error::invalid(
+            "project",
+            "holds a credential; nothing was stored; choose another name",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -234,14 +269,37 @@ mod tests {
     #[test]
     fn private_spans_are_removed_whole() {
         for (text, kept) in [
-            ("a <private>b</private> c", "a  c"),
-            ("a <PRIVATE>b</Private>", "a "),
-            ("a <private>b <private>c</private> d</private> e", "a  e"),
-            ("a <private>never closed", "a "),
-            ("a </private> b", "a </private> b"),
-            ("é<private>ü</private>ß", "éß"),
+            ("a <private>b</private> c", Some("a  c")),
+            ("a <PRIVATE>b</Private>", Some("a ")),
+            ("a < private\n>b</private >c", Some("a c")),
+            ("a <private class='x'>b</private>", Some("a ")),
+            ("a <private>b <private>c</private> d</private> e", Some("a  e")),
+            ("a </private> b", Some("a </private> b")),
+            ("a <privateer>b", Some("a <privateer>b")),
+            ("é<private>ü</private>ß<private>x</private>", Some("éß")),
+            ("a <private>never closed", None),
         ] {
-            assert_eq!(without_private(text, &mut Vec::new()), kept, "{text}");
+            let found = without_private("content", text, &mut Vec::new()).ok();
+            assert_eq!(found.as_deref(), kept, "{text}");
         }
+    }
+
+    #[test]
+    fn projects_and_metadata_hide_nothing_either() {
+        let key = "AKIAZT4KQ9LM2XW7PC5R";
+        for name in [key, "akiazt4kq9lm2xw7pc5r", "a <private>b</private>"] {
+            assert!(screen_project(name, SecretPolicy::Redact).is_err(), "{name}");
+        }
+        assert!(screen_project("acme-rewrite", SecretPolicy::Refuse).is_ok());
+        let screened = |json: Value, policy| {
+            let mut fields = json.as_object().cloned().unwrap_or_default();
+            screen_fields(&mut fields, policy, &mut Vec::new()).map(|()| Value::Object(fields))
+        };
+        for policy in [SecretPolicy::Refuse, SecretPolicy::Redact] {
+            assert!(screened(serde_json::json!({"a": {key: 1}}), policy).is_err());
+        }
+        let shown =
+            screened(serde_json::json!({"a": ["x <private>y</private>"]}), SecretPolicy::Refuse);
+        assert_eq!(shown.ok(), Some(serde_json::json!({"a": ["x "]})));
     }
 }

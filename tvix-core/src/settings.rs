@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Settings of one store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// What happens to text that plainly holds a credential.
     pub secrets: SecretPolicy,
@@ -12,6 +12,9 @@ pub struct Settings {
     pub reply_budget: usize,
     /// How many wiki documents may be stored; `None`: any number.
     pub wiki_quota: Option<u64>,
+    /// Which document store a new data folder gets; `None`: [`StoreKind::default`]. A folder that is
+    /// there keeps the one it has, and naming another is an error.
+    pub store: Option<StoreKind>,
 }
 
 impl Settings {
@@ -25,6 +28,7 @@ impl Default for Settings {
             secrets: SecretPolicy::default(),
             reply_budget: Self::REPLY_BUDGET,
             wiki_quota: None,
+            store: None,
         }
     }
 }
@@ -40,4 +44,45 @@ pub enum SecretPolicy {
     Redact,
     /// It is stored as it came.
     Allow,
+}
+
+/// The document stores that a data folder can have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StoreKind {
+    /// One file by redb: the default, and what survives a power cut best.
+    #[default]
+    Redb,
+    /// A folder by sled. Needs the feature `sled`.
+    Sled,
+}
+
+impl StoreKind {
+    /// Its name in `config.toml` and `format.toml`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Redb => "redb",
+            Self::Sled => "sled",
+        }
+    }
+
+    /// The store of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Redb, Self::Sled].into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether this build can open it.
+    pub fn is_built_in(self) -> bool {
+        match self {
+            Self::Redb => cfg!(feature = "local"),
+            Self::Sled => cfg!(feature = "sled"),
+        }
+    }
+}
+
+impl std::fmt::Display for StoreKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
 }

@@ -1,8 +1,6 @@
 //! [`Tvix`], the handle that everything goes through, and the order in which a write happens: it
 //! lives here only.
 
-#[cfg(feature = "local")]
-use std::path::Path;
 use std::{fmt, sync::Arc};
 
 use async_lock::{Mutex, OnceCell};
@@ -125,11 +123,11 @@ impl Tvix {
     /// Opens the data folder `path`, making it (for its owner alone) if it is not there.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when another process has it open or a newer version wrote it,
-    /// [`Error::InvalidInput`] when its `config.toml` is wrong, [`Error::Corrupt`] or
-    /// [`Error::Backend`] when the store cannot be opened.
+    /// [`Error::Conflict`] when another process has it open, a newer version wrote it, or its store is
+    /// another than `config.toml` asks for or this build has; [`Error::InvalidInput`] when its
+    /// `config.toml` is wrong, [`Error::Corrupt`] or [`Error::Backend`] when the store cannot be opened.
     #[cfg(feature = "local")]
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+    pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         let config = crate::config::Config::load(path.as_ref())?;
         Self::open_with(path, config.settings)
     }
@@ -139,9 +137,14 @@ impl Tvix {
     /// # Errors
     /// As [`Tvix::open`].
     #[cfg(feature = "local")]
-    pub fn open_with(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
-        let folder = crate::folder::Folder::open(path.as_ref())?;
-        let store = Arc::new(crate::storage::RedbStore::open(folder.store_file())?);
+    pub fn open_with(path: impl AsRef<std::path::Path>, settings: Settings) -> Result<Self> {
+        let folder = crate::folder::Folder::open(path.as_ref(), settings.store)?;
+        Self::in_folder(folder, settings)
+    }
+
+    #[cfg(feature = "local")]
+    pub(crate) fn in_folder(folder: crate::folder::Folder, settings: Settings) -> Result<Self> {
+        let store = folder.open_store()?;
         let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
         let profile = ProfileSource::File(folder.profile_file());
         let builder = Self::builder(store, index).settings(settings).profile(profile);

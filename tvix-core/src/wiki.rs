@@ -19,6 +19,9 @@ use crate::{
     },
 };
 
+/// How many documents of the same title an answer names.
+const SAME_TITLE_MAX: usize = 10;
+
 /// The attribute that holds a document's free-form fields.
 const METADATA: &str = "metadata";
 
@@ -57,7 +60,7 @@ pub trait Wiki: Send + Sync {
 }
 
 /// A wiki document to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewDocument {
     /// Its title.
     pub title: Title,
@@ -90,7 +93,7 @@ impl NewDocument {
 }
 
 /// What an edit changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentEdit {
     /// The new title.
     pub title: Option<Title>,
@@ -128,7 +131,7 @@ pub struct WikiRecord {
 pub struct DocumentAdded {
     /// The document.
     pub document: WikiRecord,
-    /// Other documents of the same title in the same Project.
+    /// Other documents of the same title in the same Project, at most ten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub same_title: Vec<Id>,
     /// What else the caller should know.
@@ -223,7 +226,7 @@ impl Tvix {
     }
 
     fn screened(&self, field: &str, text: &str, notices: &mut Vec<Notice>) -> Result<String> {
-        let visible = secrets::without_private(text, notices);
+        let visible = secrets::without_private(field, text, notices)?;
         Ok(secrets::screen(field, &visible, self.settings().secrets, notices)?.into_owned())
     }
 
@@ -233,6 +236,9 @@ impl Tvix {
         document: &NewDocument,
     ) -> Result<(WikiRecord, Vec<Notice>)> {
         let (mut notices, now) = (Vec::new(), self.clock().now());
+        if let Some(name) = &document.project {
+            secrets::screen_project(name.as_str(), self.settings().secrets)?;
+        }
         let mut fields = document.metadata.fields().clone();
         secrets::screen_fields(&mut fields, self.settings().secrets, &mut notices)?;
         let record = WikiRecord {
@@ -248,9 +254,10 @@ impl Tvix {
         Ok((record, notices))
     }
 
-    async fn same_title(&self, document: &Document) -> Result<Vec<Id>> {
-        let found = self.store().find(Kind::Wiki, &document.fingerprint).await?;
-        Ok(found.into_iter().map(|key| key.id).filter(|id| *id != document.key.id).collect())
+    async fn same_title(&self, key: DocKey, fingerprint: &Fingerprint) -> Result<Vec<Id>> {
+        let found = self.store().find(Kind::Wiki, fingerprint).await?;
+        let others = found.into_iter().map(|found| found.id).filter(|id| *id != key.id);
+        Ok(others.take(SAME_TITLE_MAX).collect())
     }
 
     /// The record of `document` as stored, with its Project in the spelling that is kept.
@@ -271,9 +278,8 @@ impl Wiki for Tvix {
         }
         let (record, notices) = self.prepare_document(&document)?;
         let document = record.clone().into_document();
-        let same_title = self.same_title(&document).await?;
-        let mut added = DocumentAdded { document: record, same_title, notices };
-        let key = document.key;
+        let mut added = DocumentAdded { document: record, same_title: Vec::new(), notices };
+        let (key, fingerprint) = (document.key, document.fingerprint);
         let put =
             Operation::Put { document: Box::new(document), conditions: quota(self.settings()) };
         let Committed { written, notice } = self.commit(vec![put], &added).await?;
@@ -282,6 +288,8 @@ impl Wiki for Tvix {
             Written::Refused { .. } => return Err(self.quota_exceeded()),
             Written::Done { .. } => added.notices.extend(notice),
         }
+        // Looked up after the write, so that of two additions at the same time at least one is told.
+        added.same_title = self.same_title(key, &fingerprint).await?;
         added.document = self.stored(key).await?;
         Ok(added)
     }
@@ -291,6 +299,9 @@ impl Wiki for Tvix {
             return Ok(answer);
         }
         let mut notices = Vec::new();
+        if let Patch::Set(name) = &edit.project {
+            secrets::screen_project(name.as_str(), self.settings().secrets)?;
+        }
         let edit = DocumentEdit {
             title: edit.title.map(|title| self.screened_title(&title, &mut notices)).transpose()?,
             content: edit

@@ -8,16 +8,28 @@ async fn the_store_in_memory_keeps_the_contract() {
     conformance::documents(async || MemoryStore::new()).await;
 }
 
-#[cfg(feature = "local")]
-#[tokio::test]
-async fn the_store_in_a_file_keeps_the_contract() {
-    use tvix_core::storage::RedbStore;
-
+/// Runs the suite on stores that `open` makes, each under a path of its own.
+#[cfg(any(feature = "local", feature = "sled"))]
+async fn keeps_the_contract<S: tvix_core::storage::DocumentStore>(
+    open: impl Fn(std::path::PathBuf) -> tvix_core::Result<S>,
+) {
     let folder = tempfile::tempdir().unwrap();
     let count = std::cell::Cell::new(0);
     conformance::documents(async || {
         count.set(count.get() + 1);
-        RedbStore::open(folder.path().join(format!("{}.redb", count.get()))).unwrap()
+        open(folder.path().join(format!("{}.store", count.get()))).unwrap()
     })
     .await;
+}
+
+#[cfg(feature = "local")]
+#[tokio::test]
+async fn the_store_by_redb_keeps_the_contract() {
+    keeps_the_contract(tvix_core::storage::RedbStore::open).await;
+}
+
+#[cfg(feature = "sled")]
+#[tokio::test]
+async fn the_store_by_sled_keeps_the_contract() {
+    keeps_the_contract(tvix_core::storage::SledStore::open).await;
 }

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Barrier,
-        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -100,6 +100,15 @@ fn futures_poll<T>(future: std::pin::Pin<&mut (dyn Future<Output = T> + Send + '
         std::task::Poll::Ready(value) => Some(value),
         std::task::Poll::Pending => None,
     }
+}
+
+#[test]
+fn a_half_made_file_of_an_earlier_process_is_in_nobodys_way() {
+    let (folder, file) = folder();
+    let draft = folder.path().join(format!("store.redb.{}.new", std::process::id()));
+    std::fs::write(&draft, vec![0; 4096]).unwrap();
+    drop(RedbStore::open(&file).unwrap());
+    assert!(file.exists() && !draft.exists());
 }
 
 #[test]
@@ -212,43 +221,75 @@ async fn a_damaged_file_is_an_error_and_never_a_panic() {
     }
 }
 
-/// A backend in memory that counts its syncs, and fails when told to.
+/// A backend in memory that counts its syncs, and fails when told to. What is in it outlives it.
 #[derive(Debug, Default)]
 struct Counting {
-    inner: InMemoryBackend,
+    inner: Arc<InMemoryBackend>,
     control: Arc<Control>,
 }
 
 #[derive(Debug, Default)]
 struct Control {
     syncs: AtomicUsize,
-    fails: AtomicBool,
+    /// What fails, by [`Fails`].
+    fails: AtomicUsize,
+}
+
+/// What a disk in trouble cannot do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fails {
+    Nothing,
+    /// Syncing.
+    Sync,
+    /// Writing, growing and syncing.
+    Write,
+    /// Growing only: the disk is full, and what has its place can be written.
+    Grow,
+    /// Everything, reading included.
+    All,
+}
+
+impl Control {
+    fn set(&self, fails: Fails) {
+        self.fails.store(fails as usize, Relaxed);
+    }
+
+    /// Fails if one of these is set.
+    fn check(&self, when: &[Fails]) -> Result<(), io::Error> {
+        let fails = self.fails.load(Relaxed);
+        if when.iter().any(|when| *when as usize == fails) {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        Ok(())
+    }
 }
 
 impl StorageBackend for Counting {
     fn len(&self) -> Result<u64, io::Error> {
+        self.control.check(&[Fails::All])?;
         self.inner.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
+        self.control.check(&[Fails::All])?;
         self.inner.read(offset, out)
     }
 
     fn set_len(&self, len: u64) -> Result<(), io::Error> {
+        self.control.check(&[Fails::All, Fails::Write, Fails::Grow])?;
         self.inner.set_len(len)
     }
 
     fn sync_data(&self) -> Result<(), io::Error> {
         self.control.syncs.fetch_add(1, Relaxed);
-        if self.control.fails.load(Relaxed) {
-            return Err(io::Error::from(io::ErrorKind::StorageFull));
-        }
+        self.control.check(&[Fails::All, Fails::Write, Fails::Sync])?;
         // Long enough for other writers to queue up, as on a disk.
         std::thread::sleep(std::time::Duration::from_millis(2));
         self.inner.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        self.control.check(&[Fails::All, Fails::Write])?;
         self.inner.write(offset, data)
     }
 }
@@ -286,14 +327,66 @@ async fn a_failed_commit_is_reported_to_every_waiter() {
     let control = Arc::clone(&backend.control);
     let store = RedbStore::with_backend(backend).unwrap();
     let _ = store.write(put(1)).await.unwrap();
-    control.fails.store(true, Relaxed);
+    control.set(Fails::Sync);
     let (one, other) = tokio::join!(store.write(put(2)), store.write(put(3)));
-    for error in [one.unwrap_err(), other.unwrap_err()] {
-        assert_eq!(error.kind(), ErrorKind::Backend);
-        assert!(error.to_string().starts_with("store documents failed: "), "{error}");
-    }
+    assert!(one.unwrap_err().to_string().starts_with("store documents failed: "));
+    assert_eq!(other.unwrap_err().kind(), ErrorKind::Backend);
+    control.set(Fails::Nothing);
     let later = store.write(put(4)).await.unwrap_err();
     assert_eq!(later.kind(), ErrorKind::Backend);
+    assert!(later.to_string().contains("cannot be opened again"), "{later}");
+}
+
+/// A store on a disk that can fail, and the disk's switch.
+fn on_a_failing_disk() -> (RedbStore, Arc<Control>) {
+    let (inner, control) = (Arc::new(InMemoryBackend::new()), Arc::new(Control::default()));
+    let kept = Arc::clone(&control);
+    let make = move || {
+        // Opening may fail as well, as a file may be gone for a while.
+        control.check(&[Fails::All])?;
+        Ok(Counting { inner: Arc::clone(&inner), control: Arc::clone(&control) })
+    };
+    (RedbStore::with_backends(make).unwrap(), kept)
+}
+
+/// A batch that lands once, however often it is sent, and is too long for the pages that are free.
+fn long_call(number: u64) -> Batch {
+    let mut document = memory(number);
+    document.text = "long ".repeat(2_000_000);
+    let put = Operation::Put { document: Box::new(document), conditions: vec![] };
+    Batch { operations: vec![put], ..called(number) }
+}
+
+#[tokio::test]
+async fn a_disk_in_trouble_is_reported_and_the_store_works_when_it_is_well() {
+    for fails in [Fails::Sync, Fails::Write, Fails::Grow, Fails::All] {
+        let (store, control) = on_a_failing_disk();
+        let _ = store.write(put(1)).await.unwrap();
+        control.set(fails);
+        for _ in 0..3 {
+            let error = store.write(long_call(2)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Backend, "{fails:?}");
+            let text = error.to_string();
+            assert!(text.contains("no storage space"), "{fails:?}: {text}");
+        }
+        control.set(Fails::Nothing);
+        assert!(stored(&store, 1).await, "{fails:?}");
+        let landed = stored(&store, 2).await;
+        let again = store.write(long_call(2)).await.unwrap();
+        assert_eq!(matches!(again, Written::Repeated { .. }), landed, "{fails:?}: {again:?}");
+        let _ = store.write(put(3)).await.unwrap();
+        let log = store.changes(Seq::ZERO, 10).await.unwrap();
+        assert_eq!(log.len(), 3, "{fails:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_keeps_answering_reads() {
+    let (store, control) = on_a_failing_disk();
+    let _ = store.write(put(1)).await.unwrap();
+    control.set(Fails::Grow);
+    assert_eq!(store.write(long_call(2)).await.unwrap_err().kind(), ErrorKind::Backend);
+    assert!(stored(&store, 1).await && !stored(&store, 2).await);
 }
 
 async fn remembers_the_last_receipts(store: &dyn DocumentStore) {

@@ -6,7 +6,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use tvix_core::{Error, Result, Tvix, config::Config, import::Format, tools::Toolset};
+use tvix_core::{
+    Error, Result,
+    config::{Config, LOG_LEVELS},
+    import::Format,
+    profile::{Profile as UserProfile, ProfileSource},
+    shared::{self, Handle},
+    tools::Toolset,
+    types::ProjectSlug,
+};
 
 /// Long-term memory and a wiki for AI agents.
 ///
@@ -20,13 +28,13 @@ pub struct Args {
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// The tools to offer, exactly: memory, wiki [default: both]
-    #[arg(long, value_name = "LIST")]
-    pub toolsets: Option<String>,
+    #[arg(long, value_name = "LIST", value_parser = toolsets)]
+    pub toolsets: Option<Toolsets>,
     /// The project of memories that are added without one, in this process only; never a filter
-    #[arg(long, value_name = "SLUG")]
-    pub project: Option<String>,
+    #[arg(long, value_name = "SLUG", value_parser = ProjectSlug::new)]
+    pub project: Option<ProjectSlug>,
     /// How much to log on stderr: off, error, warn, info, debug, trace [default: warn]
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = LOG_LEVELS, hide_possible_values = true)]
     pub log: Option<String>,
     /// Print JSON instead of text
     #[arg(long, global = true)]
@@ -106,6 +114,7 @@ pub enum Profile {
     /// Set a key: display_name, role, interests (separated by commas), instructions or timezone
     Set {
         /// The key
+        #[arg(value_parser = UserProfile::KEYS)]
         key: String,
         /// Its value
         value: String,
@@ -138,7 +147,7 @@ pub enum Memory {
         #[arg(long, value_name = "SLUG")]
         project: Option<String>,
         /// How many to list
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
         /// How many to skip
         #[arg(long, default_value_t = 0)]
@@ -173,7 +182,7 @@ pub enum Wiki {
     /// List documents, the last edited first
     List {
         /// How many to list
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
         limit: usize,
         /// How many to skip
         #[arg(long, default_value_t = 0)]
@@ -209,8 +218,8 @@ impl Args {
     /// Flags before environment before `config.toml`.
     pub(crate) fn config(&self, folder: &Path) -> Result<Config> {
         let mut config = Config::load(folder)?.overlay(|name| std::env::var(name).ok())?;
-        if let Some(list) = &self.toolsets {
-            config.toolsets = Toolset::parse_list(list)?;
+        if let Some(Toolsets(toolsets)) = &self.toolsets {
+            config.toolsets.clone_from(toolsets);
         }
         if let Some(level) = &self.log {
             config.set_log(level)?;
@@ -218,13 +227,31 @@ impl Args {
         Ok(config)
     }
 
-    /// The open store and what is configured for it.
-    pub(crate) fn open(&self) -> Result<(Tvix, Config)> {
+    /// The data folder, shared with other processes, and what is configured for this one.
+    pub(crate) async fn open(&self) -> Result<(Handle, Config)> {
         let folder = self.folder()?;
         let config = self.config(&folder)?;
         crate::logging::start(&config.log);
-        Ok((Tvix::open_with(&folder, config.settings.clone())?, config))
+        Ok((shared::open(&folder, config.settings.clone()).await?, config))
     }
+
+    /// The profile in the data folder: a file of its own, which needs no open store.
+    pub(crate) fn profile(&self) -> Result<ProfileSource> {
+        Ok(ProfileSource::File(self.folder()?.join("profile.toml")))
+    }
+}
+
+/// A list of toolsets, read from one argument.
+#[derive(Debug, Clone)]
+pub struct Toolsets(pub Vec<Toolset>);
+
+fn toolsets(list: &str) -> Result<Toolsets> {
+    Toolset::parse_list(list).map(Toolsets)
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "send a number from 1 on".to_owned())
 }
 
 fn parse_format(text: &str) -> std::result::Result<Format, String> {

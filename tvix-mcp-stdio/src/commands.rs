@@ -1,11 +1,14 @@
 //! The commands for a person: thin calls of the traits that agents use too.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use tvix_core::{
-    Result, Tvix,
+    Result,
     memory::MemoryRecord,
-    profile::Profile as UserProfile,
+    profile::{Profile as UserProfile, ProfileSource},
     project::{Moved, ProjectSummary},
+    shared::Handle,
     storage::{Filter, Page, ScopeFilter},
     types::{Id, ProjectName, ProjectSlug},
     wiki::WikiRecord,
@@ -24,19 +27,40 @@ pub(crate) async fn run(command: &Command, args: &Args, output: &Output) -> Resu
     match command {
         Command::Demo => demo::run(output).await,
         Command::Version => version(output),
-        Command::Profile(command) => profile(command, &args.open()?.0, output),
-        Command::Project(command) => project(command, &args.open()?.0, output).await,
-        Command::Memory(command) => memory(command, &args.open()?.0, output).await,
-        Command::Wiki(command) => wiki(command, &args.open()?.0, output).await,
+        Command::Profile(command) => profile(command, &args.profile()?, output),
         Command::Doctor { repair } => care::doctor(*repair, args, output).await,
-        Command::Reindex => care::reindex(&args.open()?.0, output).await,
-        Command::Backup { file } => care::backup(file, &args.open()?.0, output).await,
         Command::Restore { file } => care::restore(file, args, output).await,
-        Command::Export { file } => care::export(file.as_deref(), &args.open()?.0, output).await,
         Command::Import { kind, path, dry_run } => {
+            // What cannot be read makes no folder.
             let items = kind.open(path)?;
-            care::import(items, *dry_run, &args.open()?.0, output).await
+            let (handle, _) = args.open().await?;
+            let done = care::import(items, *dry_run, handle.admin(), output).await;
+            handle.close().await;
+            done
         }
+        _ => {
+            let (handle, _) = args.open().await?;
+            let done = on_folder(command, &handle, output).await;
+            handle.close().await;
+            done
+        }
+    }
+}
+
+async fn on_folder(command: &Command, tvix: &Handle, output: &Output) -> Result<()> {
+    match command {
+        Command::Project(command) => project(command, tvix, output).await,
+        Command::Memory(command) => memory(command, tvix, output).await,
+        Command::Wiki(command) => wiki(command, tvix, output).await,
+        Command::Reindex => care::reindex(tvix.admin(), output).await,
+        Command::Backup { file } => care::backup(file, tvix.admin(), output).await,
+        Command::Export { file } => care::export(file.as_deref(), tvix.admin(), output).await,
+        Command::Demo
+        | Command::Version
+        | Command::Profile(_)
+        | Command::Doctor { .. }
+        | Command::Restore { .. }
+        | Command::Import { .. } => Ok(()),
     }
 }
 
@@ -45,8 +69,7 @@ fn version(output: &Output) -> Result<()> {
     output.print(&json!({"version": version}), &format!("tvix-mcp-stdio {version}"))
 }
 
-fn profile(command: &Profile, tvix: &Tvix, output: &Output) -> Result<()> {
-    let source = tvix.profile_source();
+fn profile(command: &Profile, source: &ProfileSource, output: &Output) -> Result<()> {
     let profile = match command {
         Profile::Show => source.read()?,
         Profile::Set { key, value } => source.set(key, value)?,
@@ -67,7 +90,7 @@ fn profile_text(profile: &UserProfile) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-async fn project(command: &Project, tvix: &Tvix, output: &Output) -> Result<()> {
+async fn project(command: &Project, tvix: &Handle, output: &Output) -> Result<()> {
     match command {
         Project::List => list_projects(tvix, output).await,
         Project::Move { from, to, wiki: false } => {
@@ -87,7 +110,7 @@ async fn project(command: &Project, tvix: &Tvix, output: &Output) -> Result<()> 
     }
 }
 
-async fn list_projects(tvix: &Tvix, output: &Output) -> Result<()> {
+async fn list_projects(tvix: &Handle, output: &Output) -> Result<()> {
     let (memory, wiki) =
         (tvix.projects().memory_projects().await?, tvix.projects().wiki_projects().await?);
     let lines = |title: &str, projects: &[ProjectSummary]| {
@@ -110,7 +133,7 @@ fn moved_text(moved: Moved) -> String {
     }
 }
 
-async fn memory(command: &Memory, tvix: &Tvix, output: &Output) -> Result<()> {
+async fn memory(command: &Memory, tvix: &Handle, output: &Output) -> Result<()> {
     match command {
         Memory::List { project, limit, offset } => {
             let slug = project.as_deref().map(ProjectSlug::new).transpose()?;
@@ -143,7 +166,7 @@ async fn memory(command: &Memory, tvix: &Tvix, output: &Output) -> Result<()> {
 }
 
 /// Makes sure of all records before the first is removed.
-async fn delete_memories(ids: &[String], yes: bool, tvix: &Tvix, output: &Output) -> Result<()> {
+async fn delete_memories(ids: &[String], yes: bool, tvix: &Handle, output: &Output) -> Result<()> {
     let ids = parse_ids(ids)?;
     for id in &ids {
         let record = tvix.memory().get(*id).await?;
@@ -161,8 +184,8 @@ async fn delete_memories(ids: &[String], yes: bool, tvix: &Tvix, output: &Output
     output.print(&json!({"deleted": ids}), &format!("deleted {what}"))
 }
 
-/// All ids are read before the first record is touched.
-fn parse_ids(ids: &[String]) -> Result<Vec<Id>> {
+/// All ids are read before the first record is touched; one that is named twice is one.
+fn parse_ids(ids: &[String]) -> Result<BTreeSet<Id>> {
     ids.iter().map(|id| Id::parse("id", id)).collect()
 }
 
@@ -170,7 +193,7 @@ fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-async fn wiki(command: &Wiki, tvix: &Tvix, output: &Output) -> Result<()> {
+async fn wiki(command: &Wiki, tvix: &Handle, output: &Output) -> Result<()> {
     match command {
         Wiki::List { limit, offset } => {
             let page = Page { offset: *offset, limit: *limit };
@@ -188,7 +211,7 @@ async fn wiki(command: &Wiki, tvix: &Tvix, output: &Output) -> Result<()> {
     }
 }
 
-async fn delete_documents(ids: &[String], yes: bool, tvix: &Tvix, output: &Output) -> Result<()> {
+async fn delete_documents(ids: &[String], yes: bool, tvix: &Handle, output: &Output) -> Result<()> {
     let ids = parse_ids(ids)?;
     for id in &ids {
         let document = tvix.wiki().get(*id).await?;

@@ -13,6 +13,7 @@ mod args;
 mod care;
 mod commands;
 mod demo;
+mod input;
 mod logging;
 mod output;
 mod progress;

@@ -6,12 +6,12 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// Logs what Tvix does up to `level`. Of the libraries below it only warnings are let through: at
-/// lower levels they would write out whole messages, and with them what the user stored.
+/// Logs what Tvix does up to `level`. Of the libraries below it only errors are let through: at
+/// lower levels they write out whole messages, and with them what the user stored.
 pub(crate) fn start(level: &str) {
     let level: LevelFilter = level.parse().unwrap_or(LevelFilter::WARN);
     let targets = Targets::new()
-        .with_default(level.min(LevelFilter::WARN))
+        .with_default(level.min(LevelFilter::ERROR))
         .with_target("tvix_core", level)
         .with_target("tvix_mcp_stdio", level);
     let lines = tracing_subscriber::fmt::layer()

@@ -21,7 +21,7 @@ impl Output {
     /// failure.
     pub(crate) fn print(&self, value: &impl Serialize, text: &str) -> Result<()> {
         if !self.json {
-            return line(text);
+            return line(&harmless(text));
         }
         let json =
             serde_json::to_string(value).map_err(|error| Error::backend("printing", error))?;
@@ -61,6 +61,18 @@ pub(crate) fn confirm(question: &str) -> Result<()> {
         (Ok(_), "y" | "yes") => Ok(()),
         _ => Err(Error::conflict("nothing was deleted")),
     }
+}
+
+/// `text` without what could steer a terminal: stored text may hold anything.
+fn harmless(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => c,
+        c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+            '\u{fffd}'
+        }
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 fn line(text: &str) -> Result<()> {

@@ -6,32 +6,31 @@ use rmcp::{
     service::{RunningService, ServerInitializeError, serve_server},
     transport::stdio_pipes,
 };
-use tvix_core::{Error, Result, mcp::Server, types::ProjectSlug};
+use tvix_core::{Error, Result, mcp::Server};
 
-use crate::{args::Args, output};
+use crate::{args::Args, input::Until, output};
 
 /// Serves until the client closes stdin or a signal asks to end. What is in flight is finished.
 ///
 /// # Errors
 /// What keeps the data folder from being opened, or flags that are wrong.
 pub(crate) async fn serve(args: &Args) -> Result<()> {
-    let project = args.project.as_deref().map(ProjectSlug::new).transpose()?;
-    let (tvix, config) = args.open()?;
+    let (handle, config) = args.open().await?;
     if std::io::stdin().is_terminal() {
         output::hint(
             "tvix-mcp-stdio is an MCP server: a client starts it and speaks JSON on stdin. \
              Try `tvix-mcp-stdio demo`, or --help. End with Ctrl-D.",
         );
     }
-    let server = Server::new(Arc::new(tvix), config.toolsets, project);
-    tokio::select! {
-        ended = connection(server) => ended,
-        () = asked_to_end() => Ok(()),
-    }
+    let server = Server::new(Arc::new(handle.clone()), config.toolsets, args.project.clone());
+    let ended = connection(server).await;
+    handle.close().await;
+    ended
 }
 
 async fn connection(server: Server) -> Result<()> {
-    let running = match serve_server(server, stdio_pipes()).await {
+    let (input, output) = stdio_pipes();
+    let running = match serve_server(server, (Until::new(input, asked_to_end()), output)).await {
         Ok(running) => running,
         Err(error) => return before_handshake(error),
     };

@@ -72,18 +72,23 @@ fn the_end_of_input_ends_the_process_after_what_is_in_flight() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_to_end_is_obeyed_and_nothing_is_lost() {
+fn a_signal_to_end_is_obeyed_and_what_was_stored_is_answered() {
     let place = place();
     let mut server = Server::start(place.path(), "signal");
-    server.ok("add_memory", &json!({"content": "before the signal"}));
+    for number in 0..200 {
+        let arguments = json!({"content": format!("before the signal {number}")});
+        let params = json!({"name": "add_memory", "arguments": arguments});
+        server.send(&json!({"jsonrpc": "2.0", "id": 1000 + number, "method": "tools/call", "params": params}));
+    }
     let pid = server.pid().to_string();
     let sent =
         std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
     assert!(sent.success());
-    assert!(server.wait().success());
-    let mut server = Server::start(place.path(), "signal");
-    let found = server.ok("search_memory", &json!({"query": "signal"}));
-    assert_eq!(found["results"].as_array().map(Vec::len), Some(1));
+    let (answers, status) = server.drain();
+    assert!(status.success());
+    let listed = run(place.path(), &["memory", "list", "--limit", "1000", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("json");
+    assert_eq!(listed["memories"].as_array().map(Vec::len), Some(answers.len()));
 }
 
 #[test]
@@ -100,6 +105,36 @@ fn what_is_no_message_does_not_end_the_server() {
     assert!(server.request("ping", &json!({}))["result"].is_object());
     server.ok("add_memory", &json!({"content": "after the noise"}));
     assert!(server.close().success());
+}
+
+#[test]
+fn arguments_as_json_text_are_understood_and_other_shapes_are_explained() {
+    let place = place();
+    let mut server = Server::start(place.path(), "text");
+    let text = json!({"name": "add_memory", "arguments": "{\"content\": \"sent as text\"}"});
+    let answer = server.request("tools/call", &text);
+    assert_eq!(answer["result"]["structuredContent"]["status"], "stored", "{answer}");
+    assert!(answer["result"].get("resultType").is_none(), "{answer}");
+    for wrong in [json!("{\"content\""), json!([1]), json!(7)] {
+        let answer =
+            server.request("tools/call", &json!({"name": "add_memory", "arguments": wrong}));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        assert!(
+            answer["result"]["content"][0]["text"]
+                .as_str()
+                .is_some_and(|t| t.starts_with("arguments: "))
+        );
+    }
+    for (method, named) in [
+        ("tools/call", "params.name"),
+        ("prompts/get", "params.name"),
+        ("resources/read", "params.uri"),
+    ] {
+        let error = server.request(method, &json!({"arguments": {}}))["error"].clone();
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(named)), "{error}");
+    }
+    assert_eq!(server.request("no/such_method", &json!({}))["error"]["code"], -32601);
 }
 
 #[test]
@@ -143,12 +178,16 @@ fn a_default_project_is_never_a_filter() {
 }
 
 #[test]
-fn a_folder_in_use_is_said_to_be() {
+fn commands_work_beside_a_running_server() {
     let place = place();
     let mut server = Server::start(place.path(), "first");
-    server.ok("add_memory", &json!({"content": "mine"}));
-    let text = errors(place.path(), &["memory", "list"]);
-    assert!(text.contains("in use by another tvix process"), "{text}");
+    let added = server.ok("add_memory", &json!({"content": "seen by the command"}));
+    let id = added["id"].as_str().expect("an id");
+    let listed = run(place.path(), &["memory", "list", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).expect("json");
+    assert_eq!(listed["memories"][0]["id"], id);
+    assert!(run(place.path(), &["memory", "delete", id, "--yes"]).status.success());
+    assert_eq!(server.ok("search_memory", &json!({"query": "seen"}))["results"], json!([]));
 }
 
 #[test]
@@ -228,7 +267,15 @@ fn commands_do_what_they_say_in_text_and_in_json() {
     assert!(errors(place.path(), &["wiki", "show", &d]).contains("not found"));
     text(&["profile", "set", "timezone", "Europe/Lisbon"]);
     assert_eq!(json(&["profile", "show", "--json"])["timezone"], "Europe/Lisbon");
-    assert_eq!(run(place.path(), &["memory", "frobnicate"]).status.code(), Some(2));
+    for wrong in [
+        &["memory", "frobnicate"][..],
+        &["memory", "list", "--limit", "0"],
+        &["--toolsets", "foo"],
+        &["--log", "loud", "version"],
+        &["profile", "set", "age", "7"],
+    ] {
+        assert_eq!(run(place.path(), wrong).status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]

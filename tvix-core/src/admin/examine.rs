@@ -6,10 +6,7 @@ use super::{
     Admin, BackupFile, Finding, Part, Place, Report, Severity, backup::OWN_FILES, filesystem,
 };
 use crate::{
-    Error, Result, Tvix,
-    config::Config,
-    folder::{Folder, Format},
-    profile::ProfileSource,
+    Error, Result, Settings, config::Config, folder::Folder, format::Format, profile::ProfileSource,
 };
 
 /// The largest file of the user's own that a backup takes, in bytes.
@@ -26,12 +23,7 @@ pub async fn examine(path: &Path, repair: bool) -> Report {
     if findings.is_empty() {
         // A broken `config.toml` is among the findings and need not keep the rest from being seen.
         let settings = Config::load(path).unwrap_or_default().settings;
-        let opened = Tvix::open_with(path, settings);
-        let examined = match &opened {
-            Ok(tvix) => tvix.doctor(repair).await,
-            Err(error) => Err(Error::conflict(error)),
-        };
-        match examined {
+        match open_and_examine(path, settings, repair).await {
             Ok(report) => return report,
             Err(error) => {
                 findings = check_files(path, repair);
@@ -41,6 +33,20 @@ pub async fn examine(path: &Path, repair: bool) -> Report {
     }
     let version = env!("CARGO_PKG_VERSION").to_owned();
     Report { version, memories: 0, wiki_documents: 0, findings }
+}
+
+/// Beside a running server its owner is asked, which has the folder open.
+#[cfg(feature = "shared")]
+async fn open_and_examine(path: &Path, settings: Settings, repair: bool) -> Result<Report> {
+    let handle = crate::shared::open(path, settings).await?;
+    let report = handle.doctor(repair).await;
+    handle.close().await;
+    report
+}
+
+#[cfg(not(feature = "shared"))]
+async fn open_and_examine(path: &Path, settings: Settings, repair: bool) -> Result<Report> {
+    crate::Tvix::open_with(path, settings)?.doctor(repair).await
 }
 
 fn missing(path: &Path, error: &io::Error) -> Finding {

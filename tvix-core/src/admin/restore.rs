@@ -42,8 +42,8 @@ pub struct Restored {
 /// in use or holds documents, or a newer version made the backup. Nothing is changed then.
 pub async fn restore(backup: &Path, folder: &Path) -> Result<Restored> {
     open(backup)?.verify()?;
-    let folder = Folder::open(folder)?;
-    let target = folder.store_file();
+    let folder = Folder::open(folder, None)?;
+    let target = folder.redb_file()?;
     refuse_documents(&target).await?;
     let draft = target.with_extension("restoring");
     let failed = |error| Error::backend("restoring", error);

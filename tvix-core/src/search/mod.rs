@@ -10,7 +10,7 @@ use crate::{
 
 pub mod analyze;
 pub mod chunk;
-mod notice;
+pub(crate) mod notice;
 mod recent;
 mod score;
 
@@ -63,7 +63,8 @@ pub struct Answer {
 pub struct Hit {
     /// The document.
     pub document: Document,
-    /// How well it fits, 0 to 1 on one scale for every query: see [`score`]. Absent without a query.
+    /// How well it fits, 0 to 1 on one scale for every query: the share of the query's words that
+    /// stand in the best passage, 1 for the title itself. Absent without a query.
     pub score: Option<f32>,
     /// The best passage: bytes of the document's text.
     pub passage: std::ops::Range<usize>,
@@ -122,7 +123,11 @@ impl Tvix {
         let mut hits = self.hits(ranked).await?;
         score::set(&mut hits, query.text.as_str(), &asked.text);
         let has_more = hits.len() == wanted;
-        let page = hits.into_iter().skip(query.page.offset).take(query.page.limit).collect();
+        let mut page: Vec<Hit> =
+            hits.into_iter().skip(query.page.offset).take(query.page.limit).collect();
+        for hit in &mut page {
+            score::narrow(hit, &asked.text);
+        }
         Ok(Answer { hits: page, has_more, by_id: false, notices })
     }
 

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     storage::{FacetCount, Kind},
-    types::SourceKey,
+    types::{Source, SourceKey},
 };
 
 /// How many known names a notice lists.
 const KNOWN_SHOWN: usize = 20;
+/// How many of the sources asked for it repeats.
+const ASKED_SHOWN: usize = 5;
 
 /// Something a caller should know beside the answer. Its `Display` is a sentence for people and
 /// models.
@@ -40,8 +42,12 @@ impl Notice {
     }
 
     pub(crate) fn unknown_source(asked: &[SourceKey], known: Vec<FacetCount>) -> Self {
-        let asked: Vec<&str> = asked.iter().map(SourceKey::as_str).collect();
-        Self::Other(format!("nothing from {}; known sources: {}", asked.join(", "), names(known)))
+        let shown = asked.iter().take(ASKED_SHOWN).map(|key| Source::named(key.as_str()));
+        let mut shown: Vec<String> = shown.map(|source| source.as_str().to_owned()).collect();
+        if asked.len() > ASKED_SHOWN {
+            shown.push(format!("and {} more", asked.len() - ASKED_SHOWN));
+        }
+        Self::Other(format!("nothing from {}; known sources: {}", shown.join(", "), names(known)))
     }
 }
 
@@ -53,6 +59,13 @@ fn names(known: Vec<FacetCount>) -> String {
         shown.push(format!("and {more} more"));
     }
     if shown.is_empty() { "none yet".to_owned() } else { shown.join(", ") }
+}
+
+/// Adds `notice` unless it is there: one word about a thing is enough.
+pub(crate) fn add(notices: &mut Vec<Notice>, notice: Notice) {
+    if !notices.contains(&notice) {
+        notices.push(notice);
+    }
 }
 
 impl fmt::Display for Notice {

@@ -1,5 +1,7 @@
 //! The order of recent things.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Result, Tvix,
     storage::{Document, Filter, Kind, Page},
@@ -9,7 +11,7 @@ use crate::{
 const STEP: usize = 256;
 
 /// A slice of a list by time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recent<T> {
     /// The most recent first.
     pub records: Vec<T>,

@@ -16,15 +16,21 @@ use crate::{
 };
 
 mod document;
+#[cfg(any(feature = "local", feature = "sled"))]
+mod embedded;
 mod filter;
 pub mod index;
 mod memory;
 mod parts;
 #[cfg(feature = "local")]
 mod redb;
+#[cfg(feature = "sled")]
+mod sled;
 
 #[cfg(feature = "local")]
 pub use self::redb::RedbStore;
+#[cfg(feature = "sled")]
+pub use self::sled::SledStore;
 pub use document::{DocKey, Document, Fingerprint, Kind, Reference, Scope, Seq};
 pub use filter::{Filter, Page, ScopeFilter};
 pub use memory::MemoryStore;

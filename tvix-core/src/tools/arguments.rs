@@ -154,7 +154,6 @@ impl Param {
         match value {
             Value::String(text) => Ok(text),
             Value::Number(number) => Ok(number.to_string()),
-            Value::Bool(truth) => Ok(truth.to_string()),
             other => Err(wrong(self.name, &other, "a text")),
         }
     }
@@ -176,7 +175,7 @@ impl Param {
                 Ok(Value::Array(items)) => items,
                 _ => vec![Value::String(text)],
             },
-            Value::Number(_) | Value::Bool(_) => vec![value],
+            Value::Number(_) => vec![value],
             other => return Err(wrong(self.name, &other, "a list of texts")),
         };
         let texts =

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// Less than this is no more than a piece of a word.
+const WORTH_FILLING: usize = 20;
+
 /// What a text costs inside of JSON: its characters, with those that JSON escapes counted in full.
 pub(super) fn cost(text: &str) -> usize {
     text.chars().map(char_cost).sum()
@@ -15,8 +18,9 @@ fn char_cost(c: char) -> usize {
     }
 }
 
-/// The part of `text` around the bytes `passage` that costs at most `budget`: whole paragraphs where
-/// they fit, else the beginning of the passage.
+/// The part of `text` around the bytes `passage` that costs at most `budget`: the paragraph of the
+/// passage and whole paragraphs around it where they fit, else text from the passage on; then as much of
+/// what follows, or else of what goes before, as is still to be had for the budget.
 pub(super) fn excerpt(text: &str, passage: &Range<usize>, budget: usize) -> Range<usize> {
     if cost(text) <= budget {
         return 0..text.len();
@@ -24,10 +28,24 @@ pub(super) fn excerpt(text: &str, passage: &Range<usize>, budget: usize) -> Rang
     let paragraphs = paragraphs(text);
     let first = paragraphs.partition_point(|paragraph| paragraph.end <= passage.start);
     let Some(start) = paragraphs.get(first) else { return head(text, 0, budget) };
-    if cost(&text[start.clone()]) > budget {
-        return head(text, floor(text, passage.start.max(start.start)), budget);
+    let kept = if cost(&text[start.clone()]) > budget {
+        head(text, floor(text, passage.start.max(start.start)), budget)
+    } else {
+        grow(text, &paragraphs, first, budget)
+    };
+    fill(text, kept, budget)
+}
+
+/// Spends what is left of `budget` on the text after `kept`, and at the end of the text on that before.
+fn fill(text: &str, kept: Range<usize>, budget: usize) -> Range<usize> {
+    let left = budget.saturating_sub(cost(&text[kept.clone()]));
+    if left < WORTH_FILLING {
+        return kept;
     }
-    grow(text, &paragraphs, first, budget)
+    let after = head(text, kept.end, left).end;
+    let left = left.saturating_sub(cost(&text[kept.end..after]));
+    let before = if after == text.len() { tail(text, kept.start, left) } else { kept.start };
+    before..after
 }
 
 /// Adds paragraphs after and before the one at `first`, in turn, while they fit.
@@ -92,6 +110,20 @@ fn head(text: &str, start: usize, budget: usize) -> Range<usize> {
     start..start + word.unwrap_or(end)
 }
 
+/// Where text of at most `budget` that ends at `end` begins, with a whole word where there is one.
+fn tail(text: &str, end: usize, budget: usize) -> usize {
+    let mut spent = 0;
+    let affordable = text[..end].char_indices().rev().take_while(|(_, c)| {
+        spent += char_cost(*c);
+        spent <= budget
+    });
+    let start = affordable.last().map_or(end, |(at, _)| at);
+    let word = text[start..end]
+        .find(char::is_whitespace)
+        .filter(|at| start > 0 && *at < (end - start) / 2);
+    start + word.unwrap_or(0)
+}
+
 /// The nearest character border at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
@@ -112,9 +144,25 @@ mod tests {
     fn whole_paragraphs_around_the_passage_are_kept() {
         let text = "one one\n\ntwo two\n\nthree three\n\nfour four";
         let at = text.find("three").expect("there");
-        assert_eq!(&text[excerpt(text, &(at..at + 5), 15)], "three three");
+        assert_eq!(&text[excerpt(text, &(at..at + 5), 11)], "three three");
         assert_eq!(&text[excerpt(text, &(at..at + 5), 24)], "three three\n\nfour four");
         assert_eq!(&text[excerpt(text, &(at..at + 5), 36)], "two two\n\nthree three\n\nfour four");
+    }
+
+    #[test]
+    fn the_budget_is_spent_whatever_the_paragraphs_are() {
+        let long = "- an item of the list\n".repeat(1_000);
+        let end = "the end of the text ".repeat(100);
+        for (text, passage) in [
+            (format!("# Giraffe\n\n{long}"), 0..9),
+            (format!("# Giraffe\n\n{end}\n\nlast"), 2_010..2_014),
+            (long.replace('\n', " "), 40..50),
+        ] {
+            for budget in [100, 300, 1_500] {
+                let kept = cost(&text[excerpt(&text, &passage, budget)]);
+                assert!((budget * 9 / 10..=budget).contains(&kept), "{kept} of {budget}");
+            }
+        }
     }
 
     #[test]

@@ -123,12 +123,10 @@ pub enum ServiceError {
     Failed(#[from] Error),
 }
 
-/// Everything an agent can ask for, free of any transport.
+/// What an agent can ask of a store, free of any transport. What needs no store is beside it:
+/// [`instructions`], [`resources`], [`prompts`] and [`prompt`].
 #[async_trait]
 pub trait Service: fmt::Debug + Send + Sync {
-    /// What a new agent should know first: at most 2,048 characters, the first 512 sufficient alone.
-    fn instructions(&self, context: &CallContext) -> String;
-
     /// The tools offered to this caller, in a fixed order.
     ///
     /// # Errors
@@ -147,24 +145,35 @@ pub trait Service: fmt::Debug + Send + Sync {
         arguments: Value,
     ) -> Result<Reply, ServiceError>;
 
-    /// The resources offered to this caller.
-    fn resources(&self, context: &CallContext) -> Vec<Resource>;
-
     /// The JSON text of the resource `uri`.
     ///
     /// # Errors
     /// [`ServiceError::UnknownResource`], or what reading it reports.
     async fn read_resource(&self, context: &CallContext, uri: &str)
     -> Result<String, ServiceError>;
+}
 
-    /// The prompts offered to this caller.
-    fn prompts(&self, context: &CallContext) -> Vec<Prompt>;
+/// What a new agent should know first: at most 2,048 characters, the first 512 sufficient alone.
+pub fn instructions(context: &CallContext) -> String {
+    guidance::instructions(&context.toolsets)
+}
 
-    /// The text of the prompt `name`.
-    ///
-    /// # Errors
-    /// [`ServiceError::UnknownPrompt`].
-    async fn prompt(&self, context: &CallContext, name: &str) -> Result<String, ServiceError>;
+/// The prompts there are.
+pub fn prompts() -> &'static [Prompt] {
+    &guidance::PROMPTS
+}
+
+/// The text of the prompt `name`.
+///
+/// # Errors
+/// [`ServiceError::UnknownPrompt`].
+pub fn prompt(context: &CallContext, name: &str) -> Result<String, ServiceError> {
+    guidance::prompt(&context.toolsets, name)
+}
+
+/// The resources offered to this caller.
+pub fn resources(context: &CallContext) -> Vec<Resource> {
+    resources::list(&context.toolsets)
 }
 
 /// One tool.
@@ -190,12 +199,25 @@ fn offered(context: &CallContext) -> impl Iterator<Item = &'static dyn Tool> {
     TOOLS.iter().copied().filter(|tool| context.toolsets.contains(&tool.spec().toolset))
 }
 
+fn find_tool(context: &CallContext, name: &str) -> Result<&'static dyn Tool, ServiceError> {
+    let found = offered(context).find(|tool| tool.spec().name == name);
+    found.ok_or_else(|| ServiceError::UnknownTool(name.to_owned()))
+}
+
+/// Whether a tool of this name is offered; a call of another fails before it is sent anywhere.
+#[cfg(feature = "shared")]
+pub(crate) fn require_tool(context: &CallContext, name: &str) -> Result<(), ServiceError> {
+    find_tool(context, name).map(|_| ())
+}
+
+/// Whether a resource of this URI is offered.
+pub(crate) fn require_resource(context: &CallContext, uri: &str) -> Result<(), ServiceError> {
+    let known = resources(context).iter().any(|resource| resource.uri == uri);
+    if known { Ok(()) } else { Err(ServiceError::UnknownResource(uri.to_owned())) }
+}
+
 #[async_trait]
 impl Service for Tvix {
-    fn instructions(&self, context: &CallContext) -> String {
-        guidance::instructions(&context.toolsets)
-    }
-
     async fn tools(&self, context: &CallContext) -> Result<Vec<ToolDefinition>> {
         let known = definition::known_projects(self).await?;
         Ok(offered(context).map(|tool| tool.spec().define(&known)).collect())
@@ -207,16 +229,10 @@ impl Service for Tvix {
         name: &str,
         arguments: Value,
     ) -> Result<Reply, ServiceError> {
-        let tool = offered(context)
-            .find(|tool| tool.spec().name == name)
-            .ok_or_else(|| ServiceError::UnknownTool(name.to_owned()))?;
+        let tool = find_tool(context, name)?;
         let arguments = Arguments::read(tool.spec().params, arguments)?;
         let caller = self.speaking_for(context.source.clone(), context.request);
         Ok(tool.run(&caller, context, arguments).await?)
-    }
-
-    fn resources(&self, context: &CallContext) -> Vec<Resource> {
-        resources::list(&context.toolsets)
     }
 
     async fn read_resource(
@@ -224,14 +240,7 @@ impl Service for Tvix {
         context: &CallContext,
         uri: &str,
     ) -> Result<String, ServiceError> {
-        resources::read(self, &context.toolsets, uri).await
-    }
-
-    fn prompts(&self, _context: &CallContext) -> Vec<Prompt> {
-        guidance::PROMPTS.to_vec()
-    }
-
-    async fn prompt(&self, context: &CallContext, name: &str) -> Result<String, ServiceError> {
-        guidance::prompt(&context.toolsets, name)
+        require_resource(context, uri)?;
+        Ok(resources::read(self, uri).await?)
     }
 }

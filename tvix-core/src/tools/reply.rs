@@ -126,7 +126,10 @@ impl Listing {
     fn last_line(&self) -> Option<String> {
         self.has_more.then(|| match self.offset {
             Some(offset) => format!("More: ask again with offset {}.", offset + self.entries.len()),
-            None => "More: ask again with a greater limit, or in other words.".to_owned(),
+            None => {
+                "More follow: raise the limit if it can be, name a project, or use other words."
+                    .to_owned()
+            }
         })
     }
 }

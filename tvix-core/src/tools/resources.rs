@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Resource, ServiceError, Toolset, excerpt::excerpt, memory::episode};
+use super::{Resource, Toolset, excerpt::excerpt, memory::episode};
 use crate::{
     Error, Result, Tvix,
     memory::MemoryRecord,
@@ -38,16 +38,11 @@ pub(super) fn list(toolsets: &[Toolset]) -> Vec<Resource> {
     std::iter::once(profile).chain(recent).collect()
 }
 
-/// The JSON text of the resource `uri`.
-pub(super) async fn read(
-    tvix: &Tvix,
-    toolsets: &[Toolset],
-    uri: &str,
-) -> Result<String, ServiceError> {
+/// The JSON text of the resource `uri`, which [`list`] names.
+pub(super) async fn read(tvix: &Tvix, uri: &str) -> Result<String> {
     match uri {
-        PROFILE => Ok(to_text(&tvix.profile_source().read()?)?),
-        RECENT if toolsets.contains(&Toolset::Memory) => Ok(recent(tvix).await?),
-        _ => Err(ServiceError::UnknownResource(uri.to_owned())),
+        RECENT => recent(tvix).await,
+        _ => to_text(&tvix.profile_source().read()?),
     }
 }
 

@@ -9,15 +9,19 @@ mod source;
 mod text;
 mod time;
 
+use serde::{Deserialize, Serialize};
+
 pub use ids::{Id, RequestId};
 pub use project::{BASIC, ProjectName, ProjectSlug};
 pub use source::{Source, SourceKey};
 pub(crate) use text::same_text_form;
 pub use text::{MemoryText, Metadata, QueryText, Title, WikiText};
+use text::{case_folded, one_line};
 pub use time::{Clock, EventTime, SystemClock, TimeRange, TimeZone, Timestamp};
 
 /// What an edit does with one field.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Patch<T> {
     /// Leaves it as it is.
     #[default]

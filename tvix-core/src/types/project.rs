@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
+use super::{case_folded, one_line};
 use crate::{Error, Result, storage::Scope};
 
 /// The home of wiki documents without a Project. It cannot be created.
@@ -29,7 +30,7 @@ impl ProjectSlug {
     /// # Errors
     /// [`Error::InvalidInput`] naming `project` when the slug is empty or too long.
     pub fn new(name: &str) -> Result<Self> {
-        let words: Vec<String> = name
+        let words: Vec<String> = one_line(name)
             .split_whitespace()
             .map(|word| word.nfc().collect::<String>().to_lowercase())
             .collect();
@@ -81,7 +82,7 @@ impl ProjectName {
     /// # Errors
     /// [`Error::InvalidInput`] naming `project` when it is blank or too long.
     pub fn new(name: &str) -> Result<Self> {
-        let name: String = name.trim().nfc().collect();
+        let name: String = one_line(name).trim().nfc().collect();
         let length = name.chars().count();
         if !(1..=Self::MAX).contains(&length) {
             return Err(refuse("project", length, Self::MAX));
@@ -105,7 +106,7 @@ impl ProjectName {
     }
 
     fn key(&self) -> String {
-        self.0.to_lowercase().nfc().collect()
+        case_folded(&self.0)
     }
 }
 

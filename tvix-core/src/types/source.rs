@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::one_line;
+
 /// Names that clients send in `clientInfo.name`, folded, with the name shown for them. A client is
 /// recognised by the longest of these that its own folded name starts with.
 const CLIENTS: &[(&str, &str)] = &[
@@ -47,7 +49,7 @@ impl Source {
         match known.into_iter().find(|shown| SourceKey::of(shown) == key) {
             Some(shown) => Self(shown.to_owned()),
             None if key.0.is_empty() => Self::unknown(),
-            None => Self(name.trim().chars().filter(|c| !c.is_control()).take(Self::MAX).collect()),
+            None => Self(one_line(name).trim().chars().take(Self::MAX).collect()),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy)]
 enum Tidy {
     Trim,
+    OneLine,
     Verbatim,
 }
 
@@ -48,8 +49,9 @@ macro_rules! bounded_text {
             pub fn new(text: impl Into<String>) -> Result<Self> {
                 let text = text.into();
                 let text = match $tidy {
+                    Tidy::OneLine => one_line(&text).trim().to_owned(),
                     Tidy::Trim if text.trim().len() < text.len() => text.trim().to_owned(),
-                    _ => text,
+                    Tidy::Trim | Tidy::Verbatim => text,
                 };
                 check(Self::FIELD, &text, Self::MAX, $blank)?;
                 Ok(Self(text))
@@ -87,8 +89,8 @@ bounded_text! {
     MemoryText, "content", max 50_000, Tidy::Trim, blank false
 }
 bounded_text! {
-    /// The title of a wiki document: 1-500 characters, trimmed, never blank.
-    Title, "title", max 500, Tidy::Trim, blank false
+    /// The title of a wiki document: 1-500 characters on one line, trimmed, never blank.
+    Title, "title", max 500, Tidy::OneLine, blank false
 }
 bounded_text! {
     /// The Markdown of a wiki document: 1-100,000 characters, kept to the letter, never blank.
@@ -109,7 +111,22 @@ impl QueryText {
 /// Equal for texts that differ only in case, white space and Unicode composition.
 pub(crate) fn same_text_form(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").to_lowercase().nfc().collect()
+    case_folded(&words.join(" "))
+}
+
+/// Equal for texts that differ only in case. Upper case first, since `ß` and `ς` have partners that
+/// lower case alone does not reach.
+pub(crate) fn case_folded(text: &str) -> String {
+    text.to_uppercase().to_lowercase().nfc().collect::<String>().replace('ς', "σ")
+}
+
+/// `text` on one line: control characters and line ends become spaces, marks that turn the direction of
+/// what follows are taken out. Titles and names stand in lists, terminals and descriptions of tools.
+pub(crate) fn one_line(text: &str) -> String {
+    let turns = |c: &char| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{feff}');
+    let spaced =
+        |c: char| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c };
+    text.chars().filter(turns).map(spaced).collect()
 }
 
 /// Free-form fields that travel with a record: a JSON object of at most 16 KiB.

@@ -159,11 +159,23 @@ fn parse(text: &str, zone: &TimeZone) -> Option<EventTime> {
     if text.len() <= 13 && !text.contains(['T', 't', ' ']) {
         return text.parse().ok().map(EventTime::On);
     }
-    let moment = text.parse::<jiff::Timestamp>().ok().or_else(|| {
-        let local: jiff::civil::DateTime = text.parse().ok()?;
-        local.to_zoned_datetime(zone.0.clone()).ok().map(|zoned| zoned.timestamp())
-    });
-    moment.map(|moment| EventTime::At(moment.into()))
+    let moment = if text.contains('[') {
+        text.parse::<jiff::ZonedDateTime>().ok().map(|zoned| zoned.timestamp().into())
+    } else {
+        text.parse::<jiff::Timestamp>().ok().map(Timestamp::from).or_else(|| local(text, zone))
+    };
+    moment.map(EventTime::At)
+}
+
+/// The moment of a date and time in `zone`. The last hours of the calendar lie beyond the range of
+/// moments and are its end, since people write them for "for ever".
+fn local(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let local: jiff::civil::DateTime = text.trim_end_matches(['Z', 'z']).parse().ok()?;
+    match local.to_zoned_datetime(zone.0.clone()) {
+        Ok(zoned) if text.ends_with(|c: char| c.is_ascii_digit()) => Some(zoned.timestamp().into()),
+        _ if local.date() >= Date::constant(9999, 12, 30) => Some(Timestamp::from_millis(i64::MAX)),
+        _ => None,
+    }
 }
 
 impl fmt::Display for EventTime {
@@ -228,7 +240,11 @@ impl TimeRange {
             return Ok(None);
         }
         let range = Self::new(from, to, zone);
-        if range.from > range.to {
+        let swapped = match (from, to) {
+            (Some(EventTime::On(first)), Some(EventTime::On(last))) => first > last,
+            _ => range.from > range.to,
+        };
+        if swapped {
             let shown = (date_from.unwrap_or_default(), date_to.unwrap_or_default());
             let reason = format!("got {}, which is after date_to {}; swap them", shown.0, shown.1);
             return Err(Error::invalid("date_from", reason));
@@ -238,17 +254,17 @@ impl TimeRange {
 
     /// The range between two bounds, either of which may be open.
     pub fn new(from: Option<EventTime>, to: Option<EventTime>, zone: &TimeZone) -> Self {
-        let from = match from {
-            None => Timestamp::from_millis(i64::MIN),
-            Some(EventTime::At(moment)) => moment,
-            Some(EventTime::On(date)) => zone.day(date).0,
+        let (from, first_day) = match from {
+            None => (Timestamp::from_millis(i64::MIN), Date::MIN),
+            Some(EventTime::At(moment)) => (moment, zone.date(moment)),
+            Some(EventTime::On(date)) => (zone.day(date).0, date),
         };
-        let to = match to {
-            None => Timestamp::from_millis(i64::MAX),
-            Some(EventTime::At(moment)) => moment,
-            Some(EventTime::On(date)) => zone.day(date).1,
+        let (to, last_day) = match to {
+            None => (Timestamp::from_millis(i64::MAX), Date::MAX),
+            Some(EventTime::At(moment)) => (moment, zone.date(moment)),
+            Some(EventTime::On(date)) => (zone.day(date).1, date),
         };
-        Self { from, to, first_day: zone.date(from), last_day: zone.date(to) }
+        Self { from, to, first_day, last_day }
     }
 
     /// Whether `time` lies inside; a bare day does when any moment of it does.
@@ -349,6 +365,36 @@ mod tests {
             .map(|day| day.replace("-9999", "-009999").parse::<EventTime>().expect(day).order())
             .collect();
         assert!(order.is_sorted() && order[0] < order[1] && order[2] < order[4], "{order:?}");
+    }
+
+    #[test]
+    fn the_ends_of_the_calendar_are_no_trap() {
+        inside(
+            &range("9999-12-31", "9999-12-31", "UTC"),
+            &[("9999-12-31", true), ("2026-11-30", false)],
+        );
+        inside(&range("2026-01-01", "9999-12-31T23:59:59Z", "UTC"), &[("2026-11-30", true)]);
+        for zone in ["UTC", "Pacific/Auckland", "America/Los_Angeles"] {
+            let now = [("2026-11-30T12:00:00Z", true), ("2026-11-30", true)];
+            inside(&range("0001-01-01", "9999-12-30", zone), &now);
+        }
+    }
+
+    #[test]
+    fn a_day_that_a_zone_left_out_is_empty() {
+        let skipped = range("2011-12-30", "2011-12-30", "Pacific/Apia");
+        inside(&skipped, &[("2011-12-30T09:59:59Z", false), ("2011-12-30T10:00:00Z", false)]);
+    }
+
+    #[test]
+    fn a_zone_in_brackets_counts() {
+        let time =
+            |text: &str| EventTime::parse("date_to", text, &TimeZone::UTC).map(|t| t.to_string());
+        assert_eq!(
+            time("2026-03-09T10:00:00[America/New_York]").ok().as_deref(),
+            Some("2026-03-09T14:00:00.000Z")
+        );
+        assert!(time("2026-03-09T10:00[Nowhere/X]").is_err());
     }
 
     #[test]

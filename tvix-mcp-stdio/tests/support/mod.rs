@@ -37,15 +37,25 @@ pub struct Server {
 impl Server {
     /// Starts a server on `data` and shakes hands as the client `name`.
     pub fn start(data: &Path, name: &str) -> Self {
+        Self::try_start(data, name).expect("the server shakes hands")
+    }
+
+    /// Like [`start`](Self::start); `None` when the server ends in the handshake.
+    pub fn try_start(data: &Path, name: &str) -> Option<Self> {
         let mut server = Self::spawn(&mut program(data));
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": name, "version": "1"},
         });
-        let answer = server.request("initialize", &hello);
+        let Some(answer) = server.try_request("initialize", &hello) else {
+            server.kill();
+            return None;
+        };
         assert!(answer["result"].is_object(), "{answer}");
-        server.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        server
+        let ready = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+        // A server that has gone is noticed by the next request.
+        let _ = server.stdin.as_mut().map(|stdin| stdin.write_all(ready.as_bytes()));
+        Some(server)
     }
 
     /// Starts `command` without a handshake.
@@ -71,22 +81,32 @@ impl Server {
 
     /// Sends a request and waits for its answer.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.try_request(method, params);
+        assert!(answer.is_some(), "the server ended: {:?}", self.child.try_wait());
+        answer.unwrap_or_default()
+    }
+
+    /// Like [`request`](Self::request); `None` when the server ends before it answers.
+    pub fn try_request(&mut self, method: &str, params: &Value) -> Option<Value> {
         self.next += 1;
         let id = self.next;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let stdin = self.stdin.as_mut()?;
+        stdin.write_all(format!("{message}\n").as_bytes()).and_then(|()| stdin.flush()).ok()?;
         loop {
-            let message = self.read();
+            let message = self.read()?;
             if message["id"] == id {
-                return message;
+                return Some(message);
             }
         }
     }
 
-    fn read(&mut self) -> Value {
+    fn read(&mut self) -> Option<Value> {
         let mut line = String::new();
-        let read = self.stdout.read_line(&mut line).expect("the server answers");
-        assert!(read > 0, "the server ended: {:?}", self.child.try_wait());
-        serde_json::from_str(&line).expect("only messages on stdout")
+        let read = self.stdout.read_line(&mut line).ok()?;
+        // A line that was cut by a crash has no end.
+        let whole = read > 0 && line.ends_with('\n');
+        whole.then(|| serde_json::from_str(&line).expect("only messages on stdout"))
     }
 
     /// Calls a tool and returns its result.
@@ -110,7 +130,8 @@ impl Server {
 
     /// Ends it as a crash would.
     pub fn kill(mut self) {
-        self.child.kill().expect("killed");
+        // One that has ended already cannot be killed.
+        let _ = self.child.kill();
         self.child.wait().expect("gone");
     }
 
@@ -120,10 +141,9 @@ impl Server {
         self.child.wait().expect("ended")
     }
 
-    /// Waits for its end, with its stdin open.
-    pub fn wait(mut self) -> ExitStatus {
-        let status = self.child.wait().expect("ended");
-        drop(self.stdin.take());
-        status
+    /// Reads all that it still says, with its stdin open, and waits for its end.
+    pub fn drain(mut self) -> (Vec<Value>, ExitStatus) {
+        let answers = std::iter::from_fn(|| self.read()).collect();
+        (answers, self.child.wait().expect("ended"))
     }
 }

@@ -44,9 +44,13 @@ pub(super) fn normalise(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The block of combining marks that European scripts write on their letters.
+/// Marks that readers leave out: the accents of European scripts, and the points of Hebrew and Arabic
+/// with the stroke that only stretches a word.
 fn is_accent(char: char) -> bool {
-    ('\u{300}'..='\u{36f}').contains(&char)
+    matches!(char,
+        '\u{300}'..='\u{36f}'
+        | '\u{591}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}' | '\u{5c2}' | '\u{5c4}' | '\u{5c5}' | '\u{5c7}'
+        | '\u{610}'..='\u{61a}' | '\u{640}' | '\u{64b}'..='\u{65f}' | '\u{670}')
 }
 
 /// Letters and signs that do not decompose but are typed as others.
@@ -97,6 +101,8 @@ mod tests {
             ("İstanbul ısı", "istanbul isi"),
             ("ВСТРЕЧА Мой", "встреча мой"),
             ("ΟΔΟΣ οδός", "οδοσ οδοσ"),
+            ("שָׁלוֹם", "שלום"),
+            ("مُحَمَّد الكِتَابُ", "محمد الكتاب"),
             (" C++,\tGB/s! ", "c++, gb/s!"),
             ("", ""),
         ] {

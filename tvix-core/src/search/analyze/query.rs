@@ -25,6 +25,8 @@ const PIECE: f32 = 0.4;
 const PARTS_FOUND: f32 = 0.75;
 /// The same for a name of one word and signs: `C` is not much of `C++`.
 const PART_FOUND: f32 = 0.5;
+/// The same for a name of numbers: the 2 and the 4 of `2.4.8` stand in many texts.
+const NUMBERS_FOUND: f32 = 0.2;
 
 /// An analysed query. Cheap to clone.
 ///
@@ -132,9 +134,25 @@ impl Wanted {
         if self.forms.iter().any(|form| found.contains(form.as_str())) {
             1.0
         } else {
-            let worth = if self.parts.len() == 1 { PART_FOUND } else { PARTS_FOUND };
+            let worth = match self.parts.len() {
+                _ if self.is_of_numbers() => NUMBERS_FOUND,
+                1 => PART_FOUND,
+                _ => PARTS_FOUND,
+            };
             worth * mean(&self.parts, found)
         }
+    }
+}
+
+impl Wanted {
+    /// Whether this is a name whose parts are numbers, but for a leading `v` as in `v2.4.7`.
+    fn is_of_numbers(&self) -> bool {
+        let is_number = |part: &Wanted| {
+            part.forms.iter().all(|form| {
+                form.strip_prefix('v').unwrap_or(form).bytes().all(|b| b.is_ascii_digit())
+            })
+        };
+        !self.parts.is_empty() && self.parts.iter().all(is_number)
     }
 }
 

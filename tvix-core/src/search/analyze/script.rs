@@ -13,6 +13,8 @@ pub(super) enum Class {
     Hangul,
     /// Not at all: Thai, Lao, Myanmar, Khmer.
     SouthEastAsian,
+    /// Each sign is a word.
+    Pictograph,
 }
 
 /// The class of a character of a word that follows one of class `before`; `None` when it is no
@@ -24,7 +26,15 @@ pub(super) fn class(char: char, before: Option<Class>) -> Option<Class> {
     if is_combining_mark(char) {
         return before;
     }
-    char.is_alphanumeric().then(|| of_letter(char))
+    if char.is_alphanumeric() {
+        return Some(of_letter(char));
+    }
+    is_pictograph(char).then_some(Class::Pictograph)
+}
+
+/// Emoji and other pictures and symbols, which stand for words.
+fn is_pictograph(char: char) -> bool {
+    matches!(u32::from(char), 0x2190..=0x2bff | 0x1f000..=0x1faff)
 }
 
 fn of_letter(char: char) -> Class {

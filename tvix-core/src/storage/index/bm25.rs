@@ -25,7 +25,7 @@ pub(super) struct Statistics {
 
 impl Statistics {
     /// Statistics of nothing, for a query of `terms` terms.
-    #[cfg(feature = "local")]
+    #[cfg(any(feature = "local", test))]
     pub(super) fn empty(terms: usize) -> Self {
         Self { frequencies: vec![0; terms], ..Self::default() }
     }

@@ -1,29 +1,22 @@
 //! [`RedbStore`]: documents in one file, by the storage engine redb.
 //!
 //! A write is one transaction over the documents, all lists, the change log and the receipt of its
-//! call, synced to the disk once; [`writer`] shares that sync among callers. [`tables`] says what
-//! lies where, [`apply`] writes it, [`read`] reads it, [`engine`] opens the file and explains
-//! errors.
+//! call, synced to the disk once. [`tables`] says what lies where, [`engine`] makes and opens the
+//! file and explains errors; the rest is in `embedded`.
 
-use std::{path::Path, sync::Arc};
+use std::{io, path::Path};
 
 use async_trait::async_trait;
 use redb::StorageBackend;
 
-use self::{engine::Engine, writer::Writer};
 use super::{
     Batch, Change, DocKey, Document, DocumentStore, Facet, FacetCount, Filter, Fingerprint, Kind,
-    Page, Seq, Written,
+    Page, Seq, Written, embedded::Embedded,
 };
 use crate::{Result, types::RequestId};
 
-mod apply;
 mod engine;
-mod read;
 mod tables;
-mod writer;
-
-const READ: &str = "read documents";
 
 /// Documents in one file of this machine. A write that returned survives a power cut.
 ///
@@ -35,11 +28,7 @@ const READ: &str = "read documents";
 /// Reads run on the caller's thread, in an async context too: they take microseconds out of a cache
 /// of 64 MiB, less than handing them to another thread, and never wait for a writer.
 #[derive(Debug)]
-pub struct RedbStore {
-    // Declared first, so dropped first: its thread has ended when the engine closes the file.
-    writer: Writer,
-    engine: Arc<Engine>,
-}
+pub struct RedbStore(Embedded<engine::Redb>);
 
 impl RedbStore {
     /// Opens the file `path`, or makes it; its folder must exist.
@@ -49,51 +38,62 @@ impl RedbStore {
     /// version wrote it; [`Error::Corrupt`](crate::Error::Corrupt) when it is no store or damaged;
     /// [`Error::Backend`](crate::Error::Backend) when it cannot be read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::start(Engine::open(path.as_ref())?)
+        engine::in_file(path.as_ref()).map(Self)
     }
 
     /// Opens the store that lies in `backend`, or makes one there. After an I/O error such a store
-    /// stays unusable, because the backend cannot be opened a second time.
+    /// stays unusable, because the backend cannot be opened a second time:
+    /// [`with_backends`](Self::with_backends) is for that.
+    ///
+    /// A power cut while the store is made leaves a backend that must be emptied before it is used
+    /// again.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn with_backend(backend: impl StorageBackend) -> Result<Self> {
-        Self::start(Engine::with_backend(backend)?)
+        engine::in_backend(backend).map(Self)
     }
 
-    fn start(engine: Engine) -> Result<Self> {
-        let engine = Arc::new(engine);
-        Ok(Self { writer: Writer::start(Arc::clone(&engine))?, engine })
+    /// Opens the store that lies in the backend that `make` returns, or makes one there. After an I/O
+    /// error the next call lets go of that backend, asks `make` for another one over the same bytes,
+    /// and goes on with it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and what `make` returns as [`Error::Backend`](crate::Error::Backend).
+    pub fn with_backends<B: StorageBackend>(
+        make: impl Fn() -> io::Result<B> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        engine::in_backends(make).map(Self)
     }
 }
 
 #[async_trait]
 impl DocumentStore for RedbStore {
     async fn write(&self, batch: Batch) -> Result<Written> {
-        self.writer.write(batch).await
+        self.0.write(batch).await
     }
 
     async fn get(&self, keys: &[DocKey]) -> Result<Vec<Option<Document>>> {
-        self.engine.run(READ, |database| read::get(database, keys))
+        self.0.get(keys)
     }
 
     async fn find(&self, kind: Kind, fingerprint: &Fingerprint) -> Result<Vec<DocKey>> {
-        self.engine.run(READ, |database| read::find(database, kind, fingerprint))
+        self.0.find(kind, fingerprint)
     }
 
     async fn scan(&self, kind: Kind, filter: &Filter, page: Page) -> Result<Vec<Document>> {
-        self.engine.run(READ, |database| read::scan(database, kind, filter, page))
+        self.0.scan(kind, filter, page)
     }
 
     async fn facets(&self, kind: Kind, facet: Facet) -> Result<Vec<FacetCount>> {
-        self.engine.run(READ, |database| read::facets(database, kind, facet))
+        self.0.facets(kind, facet)
     }
 
     async fn receipt(&self, request: RequestId) -> Result<Option<String>> {
-        self.engine.run(READ, |database| read::receipt(database, request))
+        self.0.receipt(request)
     }
 
     async fn changes(&self, after: Seq, limit: usize) -> Result<Vec<Change>> {
-        self.engine.run(READ, |database| read::changes(database, after, limit))
+        self.0.changes(after, limit)
     }
 }

@@ -1,14 +1,16 @@
-//! Any sequence of batches leaves `RedbStore` and the reference in the same state, as far as anybody
-//! can see, and so does reopening the file.
-#![cfg(feature = "local")]
+//! Any sequence of batches leaves the stores on disk and the reference in the same state, as far as
+//! anybody can see, and so does reopening them.
+#![cfg(any(feature = "local", feature = "sled"))]
 #![allow(clippy::unwrap_used, reason = "these are tests")]
+
+use std::path::PathBuf;
 
 use proptest::{collection::vec, option, prelude::*};
 use tvix_core::{
+    Result,
     storage::{
         Batch, Condition, DocKey, Document, DocumentStore, Facet, Filter, Fingerprint, Kind,
-        MemoryStore, Operation, Page, RECEIPT_LIFETIME_MS, RedbStore, Request, Scope, ScopeFilter,
-        Seq,
+        MemoryStore, Operation, Page, RECEIPT_LIFETIME_MS, Request, Scope, ScopeFilter, Seq,
     },
     types::{EventTime, Id, RequestId, Source, SourceKey, TimeRange, TimeZone, Timestamp},
 };
@@ -147,27 +149,45 @@ async fn assert_same(one: &dyn DocumentStore, other: &dyn DocumentStore, looks: 
     }
 }
 
+/// What a store is put through, and how it is looked at then.
+type Life = (Vec<Batch>, Vec<(Filter, Page)>);
+
+fn lives() -> impl Strategy<Value = Life> {
+    (vec(batches(), 1..16), vec((filters(), pages()), 8))
+}
+
+fn assert_equal_to_memory<S: DocumentStore>(
+    (batches, looks): Life,
+    open: impl Fn(PathBuf) -> Result<S>,
+) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let (reference, store) = (MemoryStore::new(), open(path.clone()).unwrap());
+    runtime.block_on(async {
+        for batch in batches {
+            let expected = reference.write(batch.clone()).await.unwrap();
+            assert_eq!(store.write(batch).await.unwrap(), expected);
+        }
+        assert_same(&store, &reference, &looks).await;
+    });
+    drop(store);
+    let reopened = open(path).unwrap();
+    runtime.block_on(assert_same(&reopened, &reference, &looks));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
+    #[cfg(feature = "local")]
     #[test]
-    fn any_batches_leave_both_stores_alike(
-        batches in vec(batches(), 1..16),
-        looks in vec((filters(), pages()), 8),
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("store.redb");
-        let (reference, store) = (MemoryStore::new(), RedbStore::open(&file).unwrap());
-        runtime.block_on(async {
-            for batch in batches {
-                let expected = reference.write(batch.clone()).await.unwrap();
-                assert_eq!(store.write(batch).await.unwrap(), expected);
-            }
-            assert_same(&store, &reference, &looks).await;
-        });
-        drop(store);
-        let reopened = RedbStore::open(&file).unwrap();
-        runtime.block_on(assert_same(&reopened, &reference, &looks));
+    fn any_batches_leave_redb_like_memory(life in lives()) {
+        assert_equal_to_memory(life, tvix_core::storage::RedbStore::open);
+    }
+
+    #[cfg(feature = "sled")]
+    #[test]
+    fn any_batches_leave_sled_like_memory(life in lives()) {
+        assert_equal_to_memory(life, tvix_core::storage::SledStore::open);
     }
 }

@@ -3,19 +3,11 @@
 //! What waits in the queue when it comes to look is committed together: under load many callers
 //! share one sync of the disk, and a lone caller never waits for company.
 
-use std::{
-    sync::{Arc, mpsc},
-    thread::JoinHandle,
-};
+use std::{sync::mpsc, thread::JoinHandle};
 
-use redb::Database;
 use tokio::sync::oneshot;
 
-use super::{
-    apply,
-    engine::{Engine, Fault},
-    tables::{self, Tables},
-};
+use super::{Database, Failure, Fault, apply, rows::Tables};
 use crate::{
     Error, Result,
     storage::{Batch, Operation, Written},
@@ -26,7 +18,8 @@ const GROUP_BATCHES: usize = 256;
 /// The most text in one commit, in bytes.
 const GROUP_BYTES: usize = 8 << 20;
 
-const OPERATION: &str = "store documents";
+/// What a commit is called in messages.
+pub(super) const OPERATION: &str = "store documents";
 
 /// The queue and its thread.
 #[derive(Debug)]
@@ -42,11 +35,14 @@ struct Job {
 }
 
 impl Writer {
-    pub(super) fn start(engine: Arc<Engine>) -> Result<Self> {
+    /// Starts a thread that hands what waits in the queue to `commit`, a group at a time.
+    pub(super) fn start(
+        commit: impl Fn(&[Batch]) -> Result<Vec<Result<Written>>> + Send + 'static,
+    ) -> Result<Self> {
         let (queue, jobs) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("tvix-writer".to_owned())
-            .spawn(move || run(&engine, &jobs))
+            .spawn(move || run(commit, &jobs))
             .map_err(|error| Error::backend("start the writer thread", error))?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
@@ -75,11 +71,11 @@ impl Drop for Writer {
 }
 
 /// Works until the store is dropped and the queue is empty.
-fn run(engine: &Engine, jobs: &mpsc::Receiver<Job>) {
+fn run(commit: impl Fn(&[Batch]) -> Result<Vec<Result<Written>>>, jobs: &mpsc::Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
         let (batches, replies): (Vec<_>, Vec<_>) =
             gather(first, jobs).into_iter().map(|job| (job.batch, job.reply)).unzip();
-        match engine.run(OPERATION, |database| commit(database, &batches)) {
+        match commit(&batches) {
             Ok(answers) => replies.into_iter().zip(answers).for_each(|(reply, answer)| {
                 // The caller may have stopped waiting.
                 let _ = reply.send(answer);
@@ -113,16 +109,18 @@ fn weight(batch: &Batch) -> usize {
 
 /// Commits the batches in one transaction. One that meets a damaged record gets an error of its
 /// own: the transaction is begun again without it.
-fn commit(database: &Database, batches: &[Batch]) -> Result<Vec<Result<Written>>, Fault> {
+pub(super) fn commit<D: Database>(
+    database: &D,
+    batches: &[Batch],
+) -> Result<Vec<Result<Written>>, Fault<D::Failure>> {
     let mut damaged: Vec<Option<Error>> = batches.iter().map(|_| None).collect();
     loop {
-        let transaction = tables::begin(database)?;
-        let staged = stage(&mut Tables::open(&transaction)?, batches, &damaged)?;
+        let staged = database.write(|tables| {
+            let staged = stage(tables, batches, &damaged)?;
+            Ok((staged.as_ref().is_ok_and(|answers| change_something(answers)), staged))
+        })?;
         match staged {
             Ok(answers) => {
-                if answers.iter().any(|answer| matches!(answer, Some(Written::Done { .. }))) {
-                    transaction.commit()?;
-                }
                 let answers = answers.into_iter().zip(damaged);
                 return Ok(answers
                     .filter_map(|(answer, error)| answer.map(Ok).or(error.map(Err)))
@@ -133,14 +131,18 @@ fn commit(database: &Database, batches: &[Batch]) -> Result<Vec<Result<Written>>
     }
 }
 
+fn change_something(answers: &[Option<Written>]) -> bool {
+    answers.iter().any(|answer| matches!(answer, Some(Written::Done { .. })))
+}
+
 type Staged = Result<Vec<Option<Written>>, (usize, Error)>;
 
 /// Applies every batch that is not known to be `damaged`; the inner error names the next such.
-fn stage(
-    tables: &mut Tables<'_>,
+fn stage<F: Failure>(
+    tables: &mut dyn Tables<Failure = F>,
     batches: &[Batch],
     damaged: &[Option<Error>],
-) -> Result<Staged, Fault> {
+) -> Result<Staged, Fault<F>> {
     let mut answers = Vec::with_capacity(batches.len());
     for (index, batch) in batches.iter().enumerate() {
         if damaged[index].is_some() {

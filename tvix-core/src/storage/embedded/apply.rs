@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use redb::{ReadableTable, ReadableTableMetadata};
-
 use super::{
-    engine::Fault,
-    read,
-    tables::{self, Answered, Moment, Tables, Tally},
+    Failure, Fault,
+    keys::{Answered, Moment, Tally},
+    rows::Tables,
 };
 use crate::{
     Result,
@@ -15,16 +13,22 @@ use crate::{
         Batch, Condition, DocKey, Document, Facet, Fingerprint, Kind, Operation, RECEIPTS_MAX,
         Request, Seq, Written, parts::is_forgotten,
     },
-    types::{Id, RequestId, Timestamp},
+    types::Timestamp,
 };
+
+/// The tables of an engine whose failures are `F`.
+type Rows<'t, F> = dyn Tables<Failure = F> + 't;
 
 /// Applies `batch`, or leaves the tables as they are and says why.
 ///
 /// Other batches share the transaction, so a refusal cannot be a rollback: all conditions are
 /// checked before the first change.
-pub(super) fn write(tables: &mut Tables<'_>, batch: &Batch) -> Result<Written, Fault> {
+pub(crate) fn write<F: Failure>(
+    tables: &mut Rows<'_, F>,
+    batch: &Batch,
+) -> Result<Written, Fault<F>> {
     if let Some(request) = &batch.request
-        && let Some(answered) = read::answered(&tables.receipts, request.id)?
+        && let Some(answered) = tables.answered(request.id)?
         && !is_forgotten(answered.at, request.at)
     {
         return Ok(Written::Repeated { receipt: answered.receipt });
@@ -45,8 +49,8 @@ pub(super) fn write(tables: &mut Tables<'_>, batch: &Batch) -> Result<Written, F
 }
 
 /// The tables as they will be after the operations looked at so far.
-struct Preview<'a, 't> {
-    tables: &'a Tables<'t>,
+struct Preview<'a, F> {
+    tables: &'a Rows<'a, F>,
     /// Keys that these operations change, with what they will hold.
     changed: BTreeMap<DocKey, Option<Mark>>,
     /// The last place taken in the log.
@@ -60,12 +64,12 @@ struct Mark {
     seq: Seq,
 }
 
-impl<'a, 't> Preview<'a, 't> {
-    fn new(tables: &'a Tables<'t>) -> Self {
+impl<'a, F: Failure> Preview<'a, F> {
+    fn new(tables: &'a Rows<'a, F>) -> Self {
         Self { tables, changed: BTreeMap::new(), last: Seq::ZERO }
     }
 
-    fn refusal(mut self, operations: &[Operation]) -> Result<Option<Written>, Fault> {
+    fn refusal(mut self, operations: &[Operation]) -> Result<Option<Written>, Fault<F>> {
         if operations.iter().all(|operation| operation.conditions().is_empty()) {
             return Ok(None);
         }
@@ -89,7 +93,7 @@ impl<'a, 't> Preview<'a, 't> {
         condition: Condition,
         operation: &Operation,
         held: Option<Mark>,
-    ) -> Result<Result<(), Option<DocKey>>, Fault> {
+    ) -> Result<Result<(), Option<DocKey>>, Fault<F>> {
         let key = operation.key();
         let holds = match condition {
             Condition::Unchanged(seq) => held.is_some_and(|mark| mark.seq == seq),
@@ -103,11 +107,11 @@ impl<'a, 't> Preview<'a, 't> {
         Ok(if holds { Ok(()) } else { Err(None) })
     }
 
-    fn held(&self, key: DocKey) -> Result<Option<Mark>, Fault> {
+    fn held(&self, key: DocKey) -> Result<Option<Mark>, Fault<F>> {
         if let Some(mark) = self.changed.get(&key) {
             return Ok(*mark);
         }
-        let document = tables::document(&self.tables.documents, key)?;
+        let document = self.tables.document(key)?;
         Ok(document.map(|it| Mark { fingerprint: it.fingerprint, seq: it.seq }))
     }
 
@@ -120,8 +124,8 @@ impl<'a, 't> Preview<'a, 't> {
         self.changed.insert(operation.key(), mark);
     }
 
-    fn twin(&self, key: DocKey, fingerprint: &Fingerprint) -> Result<Option<DocKey>, Fault> {
-        let stored = tables::carriers(&self.tables.fingerprints, key.kind, fingerprint)?;
+    fn twin(&self, key: DocKey, fingerprint: &Fingerprint) -> Result<Option<DocKey>, Fault<F>> {
+        let stored = self.tables.carriers(key.kind, fingerprint)?;
         let untouched = stored.into_iter().filter(|other| !self.changed.contains_key(other));
         let of_kind = self.changed.iter().filter(|(other, _)| other.kind == key.kind);
         let noted = of_kind
@@ -130,22 +134,22 @@ impl<'a, 't> Preview<'a, 't> {
         Ok(untouched.chain(noted).filter(|other| *other != key).min())
     }
 
-    fn live(&self, kind: Kind) -> Result<u64, Fault> {
+    fn live(&self, kind: Kind) -> Result<u64, Fault<F>> {
         let mut live = self.tables.live(kind)?;
         for (key, mark) in self.changed.iter().filter(|(key, _)| key.kind == kind) {
-            let stored = self.tables.documents.get(&tables::key_bytes(*key))?.is_some();
+            let stored = self.tables.document(*key)?.is_some();
             live = (live + u64::from(mark.is_some())).saturating_sub(u64::from(stored));
         }
         Ok(live)
     }
 }
 
-fn put(tables: &mut Tables<'_>, mut document: Document) -> Result<(), Fault> {
+fn put<F: Failure>(tables: &mut Rows<'_, F>, mut document: Document) -> Result<(), Fault<F>> {
     let key = document.key;
-    let old = tables::document(&tables.documents, key)?;
-    document.seq = tables.next_seq()?;
+    let old = tables.document(key)?;
+    document.seq = next_seq(tables)?;
     if let Some(scope) = &mut document.scope
-        && let Some(tally) = tally(tables, key.kind, Facet::Scope, &scope.key)?
+        && let Some(tally) = tables.tally(key.kind, Facet::Scope, &scope.key)?
     {
         scope.name = tally.name;
     }
@@ -159,102 +163,96 @@ fn put(tables: &mut Tables<'_>, mut document: Document) -> Result<(), Fault> {
     link(tables, &document)
 }
 
-fn delete(tables: &mut Tables<'_>, key: DocKey) -> Result<(), Fault> {
-    let Some(old) = tables::document(&tables.documents, key)? else { return Ok(()) };
-    let seq = tables.next_seq()?;
+fn delete<F: Failure>(tables: &mut Rows<'_, F>, key: DocKey) -> Result<(), Fault<F>> {
+    let Some(old) = tables.document(key)? else { return Ok(()) };
+    let seq = next_seq(tables)?;
     unlink(tables, &old, seq)?;
-    let bytes = tables::key_bytes(key);
-    tables.documents.remove(&bytes)?;
-    tables.changes.insert(seq.0, &bytes)?;
-    tables.deleted.insert(&bytes, seq.0)?;
+    tables.remove_document(key)?;
+    tables.set_change(seq, Some(key))?;
+    tables.set_deletion(key, Some(seq))?;
     Ok(())
 }
 
+/// Takes the next place in the change log.
+fn next_seq<F: Failure>(tables: &mut Rows<'_, F>) -> Result<Seq, Fault<F>> {
+    let next = Seq(tables.last_seq()?.0 + 1);
+    tables.set_last_seq(next)?;
+    Ok(next)
+}
+
 /// Enters a document into every table.
-fn link(tables: &mut Tables<'_>, document: &Document) -> Result<(), Fault> {
+fn link<F: Failure>(tables: &mut Rows<'_, F>, document: &Document) -> Result<(), Fault<F>> {
     let key = document.key;
-    let bytes = tables::key_bytes(key);
-    tables.documents.insert(&bytes, tables::encode(document)?.as_slice())?;
-    tables.changes.insert(document.seq.0, &bytes)?;
+    tables.put_document(document)?;
+    tables.set_change(document.seq, Some(key))?;
     let moment = Moment {
         scope: document.scope.as_ref().map(|scope| scope.key.clone()),
         source: document.source.key().as_str().to_owned(),
         time: document.time,
     };
-    let place = tables::time_bytes(key, document.time);
-    tables.timeline.insert(&place, tables::encode(&moment)?.as_slice())?;
-    let print = tables::print_bytes(key.kind, &document.fingerprint, key.id.as_bytes());
-    tables.fingerprints.insert(&print, ())?;
-    tables.counts.insert(key.kind.code(), tables.live(key.kind)? + 1)?;
-    Ok(())
+    tables.set_place(key, document.time, Some(&moment))?;
+    tables.set_carrier(&document.fingerprint, key, true)?;
+    tables.set_live(key.kind, tables.live(key.kind)? + 1)
 }
 
 /// Takes what `old` left in every table but that of the documents; `seq` is the change that does.
-fn unlink(tables: &mut Tables<'_>, old: &Document, seq: Seq) -> Result<(), Fault> {
+fn unlink<F: Failure>(tables: &mut Rows<'_, F>, old: &Document, seq: Seq) -> Result<(), Fault<F>> {
     let key = old.key;
-    tables.changes.remove(old.seq.0)?;
-    tables.timeline.remove(&tables::time_bytes(key, old.time))?;
-    let print = tables::print_bytes(key.kind, &old.fingerprint, key.id.as_bytes());
-    tables.fingerprints.remove(&print)?;
-    tables.counts.insert(key.kind.code(), tables.live(key.kind)?.saturating_sub(1))?;
+    tables.set_change(old.seq, None)?;
+    tables.set_place(key, old.time, None)?;
+    tables.set_carrier(&old.fingerprint, key, false)?;
+    tables.set_live(key.kind, tables.live(key.kind)?.saturating_sub(1))?;
     count(tables, old, seq, -1)
 }
 
-fn forget_deletion(tables: &mut Tables<'_>, key: DocKey) -> Result<(), Fault> {
-    let seq = tables.deleted.remove(&tables::key_bytes(key))?.map(|seq| seq.value());
-    if let Some(seq) = seq {
-        tables.changes.remove(seq)?;
+fn forget_deletion<F: Failure>(tables: &mut Rows<'_, F>, key: DocKey) -> Result<(), Fault<F>> {
+    match tables.set_deletion(key, None)? {
+        Some(seq) => tables.set_change(seq, None),
+        None => Ok(()),
     }
-    Ok(())
-}
-
-fn tally(tables: &Tables<'_>, kind: Kind, facet: Facet, key: &str) -> Result<Option<Tally>, Fault> {
-    let place = (kind.code(), tables::facet_code(facet), key);
-    let Some(bytes) = tables.facets.get(place)? else { return Ok(None) };
-    tables::decode(bytes.value(), || format!("the count of {key}")).map(Some)
 }
 
 /// Counts a document in (`step` 1) or out (`step` -1) of its scope and source.
-fn count(tables: &mut Tables<'_>, document: &Document, seq: Seq, step: i64) -> Result<(), Fault> {
+fn count<F: Failure>(
+    tables: &mut Rows<'_, F>,
+    document: &Document,
+    seq: Seq,
+    step: i64,
+) -> Result<(), Fault<F>> {
     let kind = document.key.kind;
     for (facet, key, name) in document.facets() {
-        let known = tally(tables, kind, facet, &key)?;
+        let known = tables.tally(kind, facet, &key)?;
         let mut tally = known.unwrap_or(Tally { name, count: 0, last_change: seq });
         tally.count = tally.count.saturating_add_signed(step);
         tally.last_change = seq;
-        let place = (kind.code(), tables::facet_code(facet), key.as_str());
-        if tally.count == 0 {
-            tables.facets.remove(place)?;
-        } else {
-            tables.facets.insert(place, tables::encode(&tally)?.as_slice())?;
-        }
+        let kept = (tally.count > 0).then_some(&tally);
+        tables.set_tally(kind, (facet, &key), kept)?;
     }
     Ok(())
 }
 
 /// Keeps the receipt of a call, and lets go of those that are too old or too many.
-fn remember(tables: &mut Tables<'_>, request: &Request) -> Result<(), Fault> {
-    if let Some(forgotten) = read::answered(&tables.receipts, request.id)? {
-        tables.calls.remove(forgotten.call)?;
+fn remember<F: Failure>(tables: &mut Rows<'_, F>, request: &Request) -> Result<(), Fault<F>> {
+    if let Some(forgotten) = tables.answered(request.id)? {
+        tables.set_call(forgotten.call, None)?;
     }
-    let call = tables.calls.last()?.map_or(0, |(call, _)| call.value()) + 1;
+    let call = tables.newest_call()?.unwrap_or(0) + 1;
     let answered = Answered { at: request.at, receipt: request.receipt.clone(), call };
-    tables.calls.insert(call, request.id.0.as_bytes())?;
-    tables.receipts.insert(request.id.0.as_bytes(), tables::encode(&answered)?.as_slice())?;
+    tables.set_call(call, Some(request.id))?;
+    tables.set_answered(request.id, Some(&answered))?;
     while prune_one(tables, request.at)? {}
     Ok(())
 }
 
 /// Lets go of the oldest call if it must go.
-fn prune_one(tables: &mut Tables<'_>, now: Timestamp) -> Result<bool, Fault> {
-    let oldest = tables.calls.first()?.map(|(call, id)| (call.value(), *id.value()));
-    let Some((call, id)) = oldest else { return Ok(false) };
-    let answered = read::answered(&tables.receipts, RequestId(Id::from_bytes(id)))?;
-    let goes = tables.calls.len()? > RECEIPTS_MAX as u64
+fn prune_one<F: Failure>(tables: &mut Rows<'_, F>, now: Timestamp) -> Result<bool, Fault<F>> {
+    let Some((call, request)) = tables.oldest_call()? else { return Ok(false) };
+    let answered = tables.answered(request)?;
+    let goes = tables.calls()? > RECEIPTS_MAX as u64
         || answered.is_none_or(|answered| is_forgotten(answered.at, now));
     if goes {
-        tables.calls.remove(call)?;
-        tables.receipts.remove(&id)?;
+        tables.set_call(call, None)?;
+        tables.set_answered(request, None)?;
     }
     Ok(goes)
 }
