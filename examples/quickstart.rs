@@ -5,7 +5,7 @@
 
 // README: begin
 use tvix_core::{
-    Memory, Result, Search, Tvix,
+    Result, Search, Tvix,
     memory::NewMemory,
     search::Query,
     storage::{Filter, Kind, Page},
@@ -18,7 +18,7 @@ async fn main() -> Result<()> {
     let tvix = Tvix::open(folder)?;
 
     let memory = NewMemory::new("Prefers rye bread, sliced thin")?.in_project("bakery")?;
-    tvix.add(memory).await?; // on return it is on disk and the next search finds it
+    tvix.memory().add(memory).await?; // on return it is on disk and the next search finds it
 
     let query = Query {
         kind: Kind::Memory,

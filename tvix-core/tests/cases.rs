@@ -10,13 +10,28 @@ use tvix_core::{
     tools::{CallContext, Service, ServiceError},
 };
 
+/// The library, which also checks that every answer fits the tool's output schema.
 struct Library(Tvix);
+
+impl Library {
+    async fn fits(&self, tool: &str, structured: &Value) {
+        let definitions = self.0.tools(&CallContext::default()).await.expect("tools");
+        let found = definitions.iter().find(|definition| definition.name == tool).expect(tool);
+        let schema = jsonschema::validator_for(&found.output_schema).expect("a schema");
+        let problems: Vec<String> =
+            schema.iter_errors(structured).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "{tool}: {structured}: {problems:?}");
+    }
+}
 
 #[async_trait]
 impl Caller for Library {
     async fn call(&mut self, tool: &str, args: Value) -> Outcome {
         match self.0.call(&CallContext::default(), tool, args).await {
-            Ok(reply) => Outcome { text: reply.text, structured: reply.structured, error: None },
+            Ok(reply) => {
+                self.fits(tool, &reply.structured).await;
+                Outcome { text: reply.text, structured: reply.structured, error: None }
+            }
             Err(ServiceError::Failed(error)) => Outcome {
                 text: error.to_string(),
                 structured: Value::Null,

@@ -30,6 +30,14 @@ pub(crate) async fn run(command: &Command, args: &Args, output: &Output) -> Resu
         Command::Profile(command) => profile(command, &args.profile()?, output),
         Command::Doctor { repair } => care::doctor(*repair, args, output).await,
         Command::Restore { file } => care::restore(file, args, output).await,
+        Command::Import { kind, path, dry_run } => {
+            // What cannot be read makes no folder.
+            let items = kind.open(path)?;
+            let (handle, _) = args.open().await?;
+            let done = care::import(items, *dry_run, handle.admin(), output).await;
+            handle.close().await;
+            done
+        }
         _ => {
             let (handle, _) = args.open().await?;
             let done = on_folder(command, &handle, output).await;
@@ -44,14 +52,15 @@ async fn on_folder(command: &Command, tvix: &Handle, output: &Output) -> Result<
         Command::Project(command) => project(command, tvix, output).await,
         Command::Memory(command) => memory(command, tvix, output).await,
         Command::Wiki(command) => wiki(command, tvix, output).await,
-        Command::Reindex => care::reindex(tvix, output).await,
-        Command::Backup { file } => care::backup(file, tvix, output).await,
-        Command::Export { file } => care::export(file.as_deref(), tvix, output).await,
-        Command::Import { kind, path, dry_run } => {
-            care::import(kind.open(path)?, *dry_run, tvix, output).await
-        }
-        // What needs no open folder was done before.
-        _ => Ok(()),
+        Command::Reindex => care::reindex(tvix.admin(), output).await,
+        Command::Backup { file } => care::backup(file, tvix.admin(), output).await,
+        Command::Export { file } => care::export(file.as_deref(), tvix.admin(), output).await,
+        Command::Demo
+        | Command::Version
+        | Command::Profile(_)
+        | Command::Doctor { .. }
+        | Command::Restore { .. }
+        | Command::Import { .. } => Ok(()),
     }
 }
 

@@ -173,8 +173,10 @@ fn doctor_reads_well_and_fails_when_something_needs_care() {
     fs::remove_file(data.join("config.toml")).expect("removed");
     assert!(good(&data, &["reindex"]).0.contains("3 documents"));
     let server = Server::start(&data, "other");
-    let busy = run(&data, &["doctor"]);
-    assert!(String::from_utf8_lossy(&busy.stdout).contains("in use"), "{busy:?}");
+    let beside = String::from_utf8(run(&data, &["doctor"]).stdout).expect("text");
+    assert!(beside.contains("store: good: 3 documents"), "{beside}");
+    let backup = place.path().join("beside.jsonl").display().to_string();
+    assert!(good(&data, &["backup", &backup]).0.contains("3 documents"), "while a server runs");
     server.kill();
 }
 

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 use tvix_core::{
-    Result,
+    Admin, Result,
     admin::{BackupWriter, Entry},
-    shared::Handle,
     storage::Seq,
     types::{Clock, SystemClock},
 };
@@ -14,8 +13,7 @@ use tvix_core::{
 use super::{PAGE, file::Draft};
 use crate::{output::Output, progress::Progress};
 
-pub(crate) async fn backup(file: &Path, tvix: &Handle, output: &Output) -> Result<()> {
-    let admin = tvix.admin();
+pub(crate) async fn backup(file: &Path, admin: &dyn Admin, output: &Output) -> Result<()> {
     let (draft, writer) = Draft::of(file)?;
     let files = admin.backup_files().await?;
     let mut writer = BackupWriter::start(writer, SystemClock.now(), &files)?;

@@ -8,9 +8,8 @@ use std::{
 use serde::Serialize;
 use serde_json::json;
 use tvix_core::{
-    Error, Result,
+    Admin, Error, Result,
     admin::{EXPORT_VERSION, ExportHead},
-    shared::Handle,
     storage::Seq,
     types::{Clock, SystemClock},
 };
@@ -19,27 +18,27 @@ use super::{PAGE, file::Draft};
 use crate::{output::Output, progress::Progress};
 
 /// Into `file` with a summary on stdout, or to stdout with nothing beside.
-pub(crate) async fn export(file: Option<&Path>, tvix: &Handle, output: &Output) -> Result<()> {
+pub(crate) async fn export(file: Option<&Path>, admin: &dyn Admin, output: &Output) -> Result<()> {
     let Some(file) = file else {
-        return match write(&mut BufWriter::new(io::stdout().lock()), tvix).await {
+        return match write(&mut BufWriter::new(io::stdout().lock()), admin).await {
             Err(error) if is_gone(&error) => Ok(()),
             other => other.map(|_| ()),
         };
     };
     let (draft, mut writer) = Draft::of(file)?;
-    let records = write(&mut writer, tvix).await?;
+    let records = write(&mut writer, admin).await?;
     draft.finish(writer)?;
     let text = format!("exported {records} records to {}", file.display());
     output.print(&json!({"records": records, "file": file}), &text)
 }
 
-async fn write(output: &mut impl Write, tvix: &Handle) -> Result<u64> {
+async fn write(output: &mut impl Write, admin: &dyn Admin) -> Result<u64> {
     let at = SystemClock.now();
     line(output, &ExportHead { tvix_export: EXPORT_VERSION, at })?;
     let mut progress = Progress::new("export");
     let (mut written, mut next) = (0, Some(Seq::ZERO));
     while let Some(after) = next {
-        let page = tvix.admin().records(after, PAGE).await?;
+        let page = admin.records(after, PAGE).await?;
         page.records.iter().try_for_each(|record| line(output, record))?;
         progress.total(page.total);
         progress.add(page.records.len());

@@ -3,10 +3,9 @@
 
 use serde::Serialize;
 use tvix_core::{
-    Error, Result,
+    Admin, Error, Result,
     admin::{ImportStatus, Imported, Record},
     import::{Item, Items},
-    shared::Handle,
 };
 
 use crate::{output::Output, progress::Progress};
@@ -78,7 +77,7 @@ impl Summary {
 pub(crate) async fn import(
     items: Items,
     dry_run: bool,
-    tvix: &Handle,
+    admin: &dyn Admin,
     output: &Output,
 ) -> Result<()> {
     let mut summary = Summary { dry_run, ..Summary::default() };
@@ -93,10 +92,10 @@ pub(crate) async fn import(
             }
         }
         if batch.is_full() {
-            store(std::mem::take(&mut batch), tvix, &mut summary, &mut progress).await?;
+            store(std::mem::take(&mut batch), admin, &mut summary, &mut progress).await?;
         }
     }
-    store(batch, tvix, &mut summary, &mut progress).await?;
+    store(batch, admin, &mut summary, &mut progress).await?;
     drop(progress);
     if summary.nothing_was_read() {
         return Err(Error::invalid("path", "nothing in it could be read as such"));
@@ -106,13 +105,13 @@ pub(crate) async fn import(
 
 async fn store(
     batch: Batch,
-    tvix: &Handle,
+    admin: &dyn Admin,
     summary: &mut Summary,
     progress: &mut Progress,
 ) -> Result<()> {
     let Batch { places, records, .. } = batch;
     let count = records.len();
-    let results = tvix.admin().import(records, summary.dry_run).await?;
+    let results = admin.import(records, summary.dry_run).await?;
     for (at, Imported { status, error, notices, .. }) in places.into_iter().zip(results) {
         summary.count(status);
         if let Some(error) = error {

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use serde_json::json;
 use tvix_core::{
-    Error, Result,
+    Admin, Error, Result,
     admin::{self, Report},
-    shared::Handle,
 };
 
 use crate::{args::Args, output::Output};
@@ -43,8 +42,8 @@ fn text(report: &Report) -> String {
     [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-pub(crate) async fn reindex(tvix: &Handle, output: &Output) -> Result<()> {
-    let done = tvix.admin().reindex().await?;
+pub(crate) async fn reindex(admin: &dyn Admin, output: &Output) -> Result<()> {
+    let done = admin.reindex().await?;
     output.print(&done, &format!("the text index finds {} documents", done.documents))
 }
 
