@@ -144,6 +144,12 @@ impl Tvix {
 
     #[cfg(feature = "local")]
     pub(crate) fn in_folder(folder: crate::folder::Folder, settings: Settings) -> Result<Self> {
+        if let Some(name) = crate::admin::filesystem::network(folder.path()) {
+            tracing::warn!(
+                "the data folder lies on {name}: locks and syncs of a network file system are not to be \
+                 trusted; keep it on a local disk"
+            );
+        }
         let store = folder.open_store()?;
         let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
         let profile = ProfileSource::File(folder.profile_file());

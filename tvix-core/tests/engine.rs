@@ -86,6 +86,30 @@ async fn a_planned_trip_does_not_stay_on_top() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_loses_and_hides_nothing() {
+    let (tvix, hands) = at(NOON);
+    for (number, days) in [0, 1, -400, 2, -1].into_iter().enumerate() {
+        hands.0.store(NOON + days * DAY, Ordering::Relaxed);
+        let added = tvix.memory().add(memory(&format!("day number{number}"))).await.expect("added");
+        assert_eq!(added.status, AddStatus::Stored);
+        assert_eq!(
+            tvix.search(&query(&format!("number{number}"))).await.expect("searched").hits.len(),
+            1
+        );
+    }
+    assert_eq!(listed(&tvix, Page::first(10)).await.len(), 5);
+    let page =
+        tvix.wiki().add(NewDocument::new("Page", "old").expect("page")).await.expect("added");
+    hands.0.store(NOON - 500 * DAY, Ordering::Relaxed);
+    let edit = DocumentEdit {
+        content: Some("new".to_owned().try_into().expect("text")),
+        ..DocumentEdit::default()
+    };
+    tvix.wiki().update(page.document.id, edit).await.expect("updated");
+    assert_eq!(tvix.wiki().get(page.document.id).await.expect("there").content, "new");
+}
+
+#[tokio::test]
 async fn events_to_come_that_were_told_together_stand_by_their_time() {
     let (tvix, hands) = at(NOON);
     for (content, days) in [("second", 20), ("third", 30), ("first", 10)] {

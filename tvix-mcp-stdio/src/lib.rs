@@ -2,7 +2,7 @@
 //! command line for the person whose memories it keeps.
 //!
 //! The binary holds no logic of its own: it reads flags and environment, opens the data folder and
-//! hands the service to [`serve`], or calls the same traits for a command and prints what they
+//! hands the service to the MCP server, or calls the same traits for a command and prints what they
 //! answer.
 
 use std::{ffi::OsString, process::ExitCode};

@@ -152,6 +152,38 @@ fn a_backup_is_made_whole_and_restored_whole() {
 }
 
 #[test]
+fn a_restore_that_is_killed_can_be_run_again() {
+    let place = place();
+    let (first, second) = (place.path().join("first"), place.path().join("second"));
+    let file = place.path().join("backup.jsonl").display().to_string();
+    let mut server = Server::start(&first, "fill");
+    for number in 0..300 {
+        server.ok("add_memory", &json!({"content": format!("number {number} of many")}));
+    }
+    assert!(server.close().success());
+    good(&first, &["backup", &file]);
+    for millis in [0, 1, 2, 4, 8, 12, 20, 40] {
+        let mut command = support::program(&second);
+        let command = command.args(["restore", &file]).stdout(std::process::Stdio::null());
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("starts");
+        std::thread::sleep(std::time::Duration::from_millis(millis));
+        // One that was quicker has ended already.
+        let _ = child.kill();
+        child.wait().expect("gone");
+        let memories = json(&second, &["memory", "list", "--limit", "1000"])["memories"].clone();
+        let count = memories.as_array().map(Vec::len);
+        assert!(matches!(count, Some(0 | 300)), "after {millis} ms: {count:?}");
+        if count == Some(300) {
+            std::fs::remove_dir_all(&second).expect("removed");
+        }
+    }
+    if !second.join("store/tvix.redb").exists() || exported(&second).is_empty() {
+        good(&second, &["restore", &file]);
+    }
+    assert_eq!(exported(&second), exported(&first));
+}
+
+#[test]
 fn doctor_reads_well_and_fails_when_something_needs_care() {
     let place = place();
     let data = place.path().join("data");

@@ -212,6 +212,30 @@ fn a_folder_that_is_not_right_is_named_and_left_alone() {
     assert!(message.contains("a file"), "{message}");
 }
 
+#[cfg(unix)]
+#[test]
+fn too_few_file_handles_are_an_error_that_says_so_and_nothing_is_lost() {
+    let place = place();
+    let mut server = Server::start(place.path(), "before");
+    server.ok("add_memory", &json!({"content": "stored with handles to spare"}));
+    assert!(server.close().success());
+    let binary = env!("CARGO_BIN_EXE_tvix-mcp-stdio");
+    for handles in [5, 8, 11] {
+        let script = format!("ulimit -n {handles}; exec '{binary}' memory list");
+        let mut shell = std::process::Command::new("sh");
+        let output =
+            shell.args(["-c", &script]).env("TVIX_HOME", place.path()).output().expect("sh runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() || said.contains("Too many open files"),
+            "{handles}: {said}"
+        );
+    }
+    let mut server = Server::start(place.path(), "after");
+    let found = server.ok("search_memory", &json!({"query": "handles"}));
+    assert_eq!(found["results"].as_array().map(Vec::len), Some(1));
+}
+
 #[test]
 fn a_broken_profile_is_reported_and_the_server_lives_on() {
     let place = place();

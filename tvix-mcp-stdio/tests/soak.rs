@@ -167,6 +167,7 @@ fn all_memories(server: &mut Server) -> HashSet<String> {
 #[test]
 fn what_was_confirmed_is_what_every_process_finds() {
     let place = tempfile::tempdir().expect("folder");
+    let data = place.path().join("data");
     let seed = variable("TVIX_SEED", u64::from(std::process::id()) | 1);
     let seconds = Duration::from_secs(variable("TVIX_SOAK_SECONDS", 6));
     let (ledger, stop) = (Mutex::new(Ledger::default()), AtomicBool::new(false));
@@ -174,7 +175,7 @@ fn what_was_confirmed_is_what_every_process_finds() {
     thread::scope(|scope| {
         for (number, pid) in (0..).zip(pids.iter()) {
             let dice = Dice(seed.wrapping_mul(2 * number + 3) | 1);
-            let (data, ledger, stop) = (place.path(), &ledger, &stop);
+            let (data, ledger, stop) = (&data, &ledger, &stop);
             scope.spawn(move || Worker { data, number, dice, done: 0, ledger, pid }.run(stop));
         }
         let (began, mut dice) = (Instant::now(), Dice(seed));
@@ -186,8 +187,7 @@ fn what_was_confirmed_is_what_every_process_finds() {
     });
     let ledger = ledger.into_inner().expect("whole");
     assert!(ledger.memories.len() > 50, "seed {seed}: only {} memories", ledger.memories.len());
-    let mut servers: Vec<Server> =
-        (0..PROCESSES).map(|_| Server::start(place.path(), "check")).collect();
+    let mut servers: Vec<Server> = (0..PROCESSES).map(|_| Server::start(&data, "check")).collect();
     let first = all_memories(&mut servers[0]);
     let lost: Vec<_> = ledger.memories.difference(&first).collect();
     assert!(lost.is_empty(), "seed {seed}: lost {lost:?}");
@@ -209,4 +209,9 @@ fn what_was_confirmed_is_what_every_process_finds() {
         let found = servers[number % PROCESSES].ok("search_wiki", &json!({"query": id}));
         assert_eq!(found["results"], json!([]), "seed {seed}: {id} is back");
     }
+    for server in servers {
+        assert!(server.close().success(), "seed {seed}");
+    }
+    let report = support::run(&data, &["doctor"]);
+    assert!(report.status.success(), "seed {seed}: {report:?}");
 }

@@ -40,8 +40,18 @@ pub async fn examine(path: &Path, repair: bool) -> Report {
 async fn open_and_examine(path: &Path, settings: Settings, repair: bool) -> Result<Report> {
     let handle = crate::shared::open(path, settings).await?;
     let report = handle.doctor(repair).await;
+    let owned = handle.is_owner();
     handle.close().await;
-    report
+    report.map(|mut report| {
+        let (lock, socket) = if owned {
+            ("free; this command held it", "nobody was listening; a stale one was replaced")
+        } else {
+            ("held by another tvix process", "its owner answered")
+        };
+        report.findings.push(Finding::good(Part::Lock, lock));
+        report.findings.push(Finding::good(Part::Socket, socket));
+        report
+    })
 }
 
 #[cfg(not(feature = "shared"))]

@@ -41,6 +41,10 @@ pub struct Finding {
 pub enum Part {
     /// The folder itself: who may read it, who has it open.
     Folder,
+    /// The lock on the folder: which process owns it.
+    Lock,
+    /// The socket by which processes share the folder.
+    Socket,
     /// The file system under it.
     FileSystem,
     /// `format.toml`.
@@ -134,6 +138,8 @@ impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Folder => "folder",
+            Self::Lock => "lock",
+            Self::Socket => "socket",
             Self::FileSystem => "file system",
             Self::Format => "format",
             Self::Config => "config.toml",
