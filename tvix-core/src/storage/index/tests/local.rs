@@ -56,7 +56,7 @@ async fn a_damaged_index_is_built_anew() {
 }
 
 #[tokio::test]
-async fn more_than_fits_in_memory_waits_for_commits() {
+async fn commits_by_count_lose_nothing() {
     let folder = TempDir::new().expect("folder");
     let index = Arc::new(LocalIndex::open(folder.path()));
     for round in 0..4 {
