@@ -28,7 +28,7 @@ const IN_FLIGHT: usize = 256;
 /// The open store, and the tasks that answer other processes.
 #[derive(Debug)]
 pub(super) struct Owner {
-    /// Taken when the owner closes.
+    /// Its last clone lets go of the folder's lock, so every task that holds one must end first.
     tvix: Tvix,
     stop: watch::Sender<bool>,
     listening: Mutex<Option<JoinHandle<()>>>,
