@@ -12,6 +12,7 @@ use tvix_core::{
     import::Format,
     profile::{Profile as UserProfile, ProfileSource},
     shared::{self, Handle},
+    storage::Page,
     tools::Toolset,
     types::ProjectSlug,
 };
@@ -138,6 +139,24 @@ pub enum Project {
     },
 }
 
+/// Which part of a list is printed.
+#[derive(Debug, clap::Args)]
+pub struct Part {
+    /// How many to list
+    #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+    limit: usize,
+    /// How many to skip
+    #[arg(long, default_value_t = 0)]
+    offset: usize,
+}
+
+impl Part {
+    /// The same as a page of a list.
+    pub(crate) fn page(&self) -> Page {
+        Page { offset: self.offset, limit: self.limit }
+    }
+}
+
 /// Commands for memories.
 #[derive(Debug, Subcommand)]
 pub enum Memory {
@@ -146,12 +165,9 @@ pub enum Memory {
         /// Only this project
         #[arg(long, value_name = "SLUG")]
         project: Option<String>,
-        /// How many to list
-        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
-        limit: usize,
-        /// How many to skip
-        #[arg(long, default_value_t = 0)]
-        offset: usize,
+        /// Which part of the list
+        #[command(flatten)]
+        part: Part,
     },
     /// Print one memory whole
     Show {
@@ -181,12 +197,9 @@ pub enum Memory {
 pub enum Wiki {
     /// List documents, the last edited first
     List {
-        /// How many to list
-        #[arg(long, default_value_t = 20, value_parser = at_least_one)]
-        limit: usize,
-        /// How many to skip
-        #[arg(long, default_value_t = 0)]
-        offset: usize,
+        /// Which part of the list
+        #[command(flatten)]
+        part: Part,
     },
     /// Print one document whole
     Show {

@@ -135,11 +135,11 @@ fn moved_text(moved: Moved) -> String {
 
 async fn memory(command: &Memory, tvix: &Handle, output: &Output) -> Result<()> {
     match command {
-        Memory::List { project, limit, offset } => {
+        Memory::List { project, part } => {
             let slug = project.as_deref().map(ProjectSlug::new).transpose()?;
             let scope = slug.map_or(ScopeFilter::Any, |slug| ScopeFilter::Only(slug.into()));
             let filter = Filter { scope, ..Filter::default() };
-            let page = Page { offset: *offset, limit: *limit };
+            let page = part.page();
             let recent = tvix.memory().recent(&filter, page).await?;
             let lines: Vec<String> = recent.records.iter().map(memory_line).collect();
             let value = json!({"memories": recent.records, "has_more": recent.has_more});
@@ -195,8 +195,8 @@ fn count(number: usize, one: &str, many: &str) -> String {
 
 async fn wiki(command: &Wiki, tvix: &Handle, output: &Output) -> Result<()> {
     match command {
-        Wiki::List { limit, offset } => {
-            let page = Page { offset: *offset, limit: *limit };
+        Wiki::List { part } => {
+            let page = part.page();
             let recent = tvix.wiki().recent(&Filter::default(), page).await?;
             let lines: Vec<String> = recent.records.iter().map(document_line).collect();
             let value = json!({"documents": recent.records, "has_more": recent.has_more});
