@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// A point in the space of an embedding model; of length 1.
+/// A point in the space of an embedding model; of length 1, or all zero when the model knows nothing
+/// of the text.
 pub type Vector = Vec<f32>;
 
 /// Names a space of vectors: vectors of different models are never compared.
@@ -19,16 +20,40 @@ pub struct Model {
     pub dimension: usize,
 }
 
+/// What a text is to the search: some models want a prefix that tells the two apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// What is searched for.
+    Query,
+    /// What is searched.
+    Passage,
+}
+
+/// How search should use a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hints {
+    /// Whether a text takes microseconds, so that a write can wait for its vector.
+    pub instant: bool,
+    /// The share of meaning, 0 to 1, when words and meaning are fused
+    /// (convex fusion).
+    pub dense: f32,
+    /// The cosine at which two texts have hardly anything in common.
+    pub unrelated: f32,
+}
+
 /// Turns texts into vectors whose cosine is great when the texts mean the same.
 #[async_trait]
 pub trait Embedder: Debug + Send + Sync {
     /// The model in use.
     fn model(&self) -> &Model;
 
+    /// How search should use it.
+    fn hints(&self) -> Hints;
+
     /// One vector of length 1 and of the model's dimension for each text, in order.
     ///
     /// # Errors
     /// [`Error::Backend`](crate::Error::Backend) when the model cannot be reached; the caller goes on
     /// without vectors.
-    async fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>>;
+    async fn embed(&self, texts: &[&str], role: Role) -> Result<Vec<Vector>>;
 }
