@@ -18,7 +18,7 @@
 //! Documents are the truth, all else is derived: indexes may be deleted at any time and come back from
 //! the change log. An index is a cursor over that log: indexing, recovery after a crash and a full
 //! rebuild are one loop.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod admin;
 #[cfg(feature = "local")]

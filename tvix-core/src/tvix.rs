@@ -311,7 +311,7 @@ impl Tvix {
         loop {
             let changes = self.store().changes(seen, CATCH_UP_STEP).await?;
             if let Some(last) = changes.last() {
-                self.index().apply(&changes, None).await?;
+                self.index().apply(&changes).await?;
                 seen = last.seq;
             }
             *applied = Some(seen);

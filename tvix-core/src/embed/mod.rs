@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
+mod builtin;
+
+pub use builtin::{BuiltIn, LateInteraction};
+
 /// A point in the space of an embedding model; of length 1, or all zero when the model knows nothing
 /// of the text.
 pub type Vector = Vec<f32>;
@@ -56,4 +60,12 @@ pub trait Embedder: Debug + Send + Sync {
     /// [`Error::Backend`](crate::Error::Backend) when the model cannot be reached; the caller goes on
     /// without vectors.
     async fn embed(&self, texts: &[&str], role: Role) -> Result<Vec<Vector>>;
+}
+
+/// Scales `vector` to length 1; a zero vector stays.
+pub(crate) fn normalise(vector: &mut [f32]) {
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|x| *x /= length);
+    }
 }

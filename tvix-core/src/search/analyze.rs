@@ -21,13 +21,16 @@ use std::borrow::Cow;
 use frostem::{Algorithm, Stemmer};
 
 pub use fold::fold;
-pub use query::{Phrase, QueryTerm, TextQuery};
+pub use query::{Phrase, QueryTerm, TermSet, TextQuery};
 
 use token::{Token, Word};
 
 /// The longest term kept, in characters; the rest of a longer word is cut, in texts and queries
 /// alike.
 pub const TERM_MAX: usize = 64;
+
+/// So far behind the text stands its date.
+const DATE_GAP: u32 = 100;
 
 /// The parts of an index that a term can stand in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +47,14 @@ pub enum Field {
 impl Field {
     /// Every field, in the order of [`Field::index`].
     pub const ALL: [Self; 3] = [Self::Title, Self::Text, Self::Exact];
+
+    /// The fields in which a phrase can stand: one of a single term also in [`Field::Exact`].
+    pub(crate) fn of_phrase(phrase: &Phrase) -> &'static [Self] {
+        match phrase.terms[..] {
+            [_] => &Self::ALL,
+            _ => &[Self::Title, Self::Text],
+        }
+    }
 
     /// Position in tables with one row a field.
     pub fn index(self) -> usize {
@@ -75,6 +86,14 @@ impl Analysis {
         analysis.add(Field::Title, headings, free);
         analysis.add(Field::Text, text, 0);
         analysis
+    }
+
+    /// Adds the words of a date to the text, out of reach of its phrases.
+    #[must_use]
+    pub fn dated(mut self, words: &str) -> Self {
+        let last = self.field(Field::Text).last().map_or(0, |last| last.position);
+        self.add(Field::Text, words, last.saturating_add(DATE_GAP));
+        self
     }
 
     /// The terms of `field`, in order of position. Their number is the length of the field for BM25.

@@ -117,8 +117,13 @@ impl Tvix {
         }
         let wanted = query.page.offset.saturating_add(query.page.limit).saturating_add(1);
         let text = analyze::TextQuery::parse(query.text.as_str());
-        let asked =
-            IndexQuery { kind: query.kind, text, filter: query.filter.clone(), limit: wanted };
+        let asked = IndexQuery {
+            kind: query.kind,
+            text,
+            filter: query.filter.clone(),
+            limit: wanted,
+            context: true,
+        };
         let ranked = self.index().keyword(&asked).await?;
         let mut hits = self.hits(ranked).await?;
         score::set(&mut hits, query.text.as_str(), &asked.text);

@@ -145,3 +145,11 @@ pub struct Document {
     #[serde(default)]
     pub seq: Seq,
 }
+
+impl Document {
+    /// When what a memory tells happened, if that was said.
+    pub fn event_time(&self) -> Option<EventTime> {
+        let told = self.time != EventTime::At(self.created_at);
+        Some(self.time).filter(|_| told && self.key.kind == Kind::Memory)
+    }
+}

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 
 use crate::{
     Result,
-    embed::Vector,
-    search::analyze::TextQuery,
+    embed::{Model, Vector},
+    search::analyze::{TermSet, TextQuery},
     types::{Id, RequestId},
 };
 
@@ -188,24 +188,35 @@ pub struct FacetCount {
 
 /// Finds documents by word and by meaning.
 ///
-/// An index is a cursor over the change log: normal indexing, recovery after a crash and a full
-/// rebuild are the same calls to [`apply`](Self::apply).
+/// An index is a cursor over the change log, or rather two: one for the text and one for the vectors,
+/// which may follow later. Normal indexing, recovery after a crash and a full rebuild are the same
+/// calls to [`apply`](Self::apply) and [`apply_vectors`](Self::apply_vectors).
 #[async_trait]
 pub trait SearchIndex: Debug + Send + Sync {
     /// The last change that reached the disk, or the last applied for an index in memory. What comes
     /// after it must be applied again after opening. `Seq::ZERO` means "rebuild me".
     async fn cursor(&self) -> Result<Seq>;
 
-    /// Takes changes in, oldest first; they are seen by the next query. Idempotent. `vectors` holds
-    /// the passages' vectors of each change, or is `None` while they are still to come: the text is
-    /// taken and the vectors follow in a later call with the same changes.
-    async fn apply(&self, changes: &[Change], vectors: Option<&[Vec<Vector>]>) -> Result<()>;
+    /// Takes the text of changes in, oldest first; they are seen by the next query. Idempotent.
+    async fn apply(&self, changes: &[Change]) -> Result<()>;
 
     /// The documents that share terms with the query, best first, one entry a document.
     async fn keyword(&self, query: &IndexQuery) -> Result<Vec<Ranked>>;
 
+    /// The last change whose vectors of `model` reached the disk, or were applied to an index in
+    /// memory. Vectors of any other model are forgotten by this call: the answer is then `Seq::ZERO`.
+    async fn vector_cursor(&self, model: &Model) -> Result<Seq>;
+
+    /// Takes vectors of the model last named to [`vector_cursor`](Self::vector_cursor) in; they are
+    /// seen by the next query. All changes up to `cursor` have theirs then. Vectors of a change that
+    /// the text does not stem from are not found.
+    async fn apply_vectors(&self, embedded: &[Embedded], cursor: Seq) -> Result<()>;
+
     /// The documents whose passages lie nearest to `vector`, best first, one entry a document.
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>>;
+
+    /// The memories next to each of `keys` in time, in that order.
+    async fn neighbours(&self, keys: &[DocKey]) -> Result<Vec<Neighbours>>;
 
     /// The change of which each of `keys` is found at present, in that order; `None` for those that no
     /// query finds.
@@ -214,8 +225,37 @@ pub trait SearchIndex: Debug + Send + Sync {
     /// Looks at everything it holds. May take as long as reading all of it.
     async fn inspect(&self) -> Result<IndexState>;
 
-    /// Forgets everything: the cursor is zero again.
+    /// Forgets everything: both cursors are zero again.
     async fn reset(&self) -> Result<()>;
+}
+
+/// The vectors of one document, as of one change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// The document.
+    pub key: DocKey,
+    /// The change.
+    pub seq: Seq,
+    /// Its vectors; none when it was deleted or no part of it has one.
+    pub vectors: Vec<PassageVector>,
+}
+
+/// The vector of a passage or of a part of it. Of several the nearest counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PassageVector {
+    /// The passage: bytes of [`Document::text`], one of [`chunks`](crate::search::chunk::chunks).
+    pub passage: Range<usize>,
+    /// The vector, of length 1.
+    pub vector: Vector,
+}
+
+/// Who stands next to a memory: the same project and source, at most 30 minutes away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Neighbours {
+    /// The one before it.
+    pub before: Option<DocKey>,
+    /// The one after it.
+    pub after: Option<DocKey>,
 }
 
 /// What an index says of itself.
@@ -223,6 +263,8 @@ pub trait SearchIndex: Debug + Send + Sync {
 pub struct IndexState {
     /// How many documents its queries can find.
     pub documents: u64,
+    /// How many of them can be found by meaning.
+    pub embedded: u64,
     /// What is damaged, a line each; empty when nothing is.
     pub damage: Vec<String>,
 }
@@ -238,6 +280,15 @@ pub struct IndexQuery {
     pub filter: Filter,
     /// How many documents to return at most.
     pub limit: usize,
+    /// Whether a memory is also judged by what stands next to it in time.
+    pub context: bool,
+}
+
+impl IndexQuery {
+    /// Whether neighbours count: only memories have some.
+    pub fn uses_context(&self) -> bool {
+        self.context && self.kind == Kind::Memory
+    }
 }
 
 /// One document of a ranked list.
@@ -249,6 +300,12 @@ pub struct Ranked {
     pub score: f32,
     /// The best passage: bytes of [`Document::text`].
     pub passage: Range<usize>,
+    /// The terms of the query that it holds; empty in a list by meaning.
+    pub terms: TermSet,
+    /// The terms that its neighbours in time hold.
+    pub around: TermSet,
+    /// Its cosine with the query; `None` in a list by word.
+    pub cosine: Option<f32>,
 }
 
 impl DocKey {

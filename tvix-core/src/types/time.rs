@@ -152,6 +152,15 @@ impl EventTime {
             Self::On(date) => start_in_utc(date),
         }
     }
+
+    /// Its day as people write it, in UTC for a moment, so that a search for "May 2023" finds it.
+    pub fn words(self) -> String {
+        let date = match self {
+            Self::At(moment) => TimeZone::UTC.date(moment),
+            Self::On(date) => date,
+        };
+        date.strftime("%Y-%m-%d %A %-d %B %Y").to_string()
+    }
 }
 
 fn parse(text: &str, zone: &TimeZone) -> Option<EventTime> {

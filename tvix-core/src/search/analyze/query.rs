@@ -68,6 +68,29 @@ pub struct Phrase {
     pub terms: Vec<(u32, String)>,
 }
 
+/// Some of the terms of a query, by their place among [`TextQuery::terms`]. Only the first 128 can be
+/// members.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TermSet(u128);
+
+impl TermSet {
+    /// Adds the term at `place`.
+    pub fn insert(&mut self, place: usize) {
+        let bit = u32::try_from(place).ok().and_then(|place| 1_u128.checked_shl(place));
+        self.0 |= bit.unwrap_or_default();
+    }
+
+    /// Whether the term at `place` is a member.
+    pub fn contains(self, place: usize) -> bool {
+        u32::try_from(place).is_ok_and(|place| self.0.checked_shr(place).unwrap_or(0) & 1 == 1)
+    }
+
+    /// Whether there is no member.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// A word of the query, as [`TextQuery::coverage`] looks for it.
 #[derive(Debug, PartialEq, Eq)]
 struct Wanted {
@@ -107,6 +130,13 @@ impl TextQuery {
     /// The phrases that must be found.
     pub fn phrases(&self) -> &[Phrase] {
         &self.0.phrases
+    }
+
+    /// [`TextQuery::coverage`] of a passage that holds the terms `found`.
+    pub fn coverage_of(&self, found: TermSet) -> f32 {
+        let terms = self.0.terms.iter().enumerate();
+        let found = terms.filter(|(place, _)| found.contains(*place));
+        mean(&self.0.words, &found.map(|(_, term)| term.term.as_str()).collect())
     }
 
     /// The share of the query's words that stand in `passages`, from 0 to 1: by stem, as written, or

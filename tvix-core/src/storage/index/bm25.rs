@@ -1,70 +1,60 @@
-//! BM25 as tantivy computes it, so that what is committed and what is pending rank in one list.
+//! BM25, for what is on disk and what is in memory alike.
 //!
 //! Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with
-//! k1 = 1.2, b = 0.75 and idf = ln(1 + (N - df + 0.5) / (df + 0.5)). Lengths of fields are rounded
-//! down to what fits a byte, as in the index on disk.
+//! idf = ln(1 + (N - df + 0.5) / (df + 0.5)). Lengths of fields are rounded down to what fits a byte,
+//! as in the index on disk.
 
-use crate::search::analyze::{Field, QueryTerm, TextQuery};
-
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+use crate::storage::Kind;
 
 /// Lengths up to this are kept as they are; greater ones by their three leading bits.
 const EXACT_LENGTHS: u32 = 24;
 
-/// What BM25 has to know of the whole collection, for the terms of one query.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Statistics {
-    /// Passages.
-    pub(super) passages: u64,
-    /// Terms in each field, over all passages.
-    pub(super) tokens: [u64; 3],
-    /// Passages that hold each term of the query.
-    pub(super) frequencies: Vec<u64>,
+/// How fast repetition stops to count (`k1`), and how much length counts (`b`).
+#[derive(Debug, Clone, Copy)]
+struct Parameters {
+    k1: f32,
+    b: f32,
 }
 
-impl Statistics {
-    /// Statistics of nothing, for a query of `terms` terms.
-    #[cfg(any(feature = "local", test))]
-    pub(super) fn empty(terms: usize) -> Self {
-        Self { frequencies: vec![0; terms], ..Self::default() }
-    }
-
-    /// Adds those of another collection, for the same query.
-    #[cfg(feature = "local")]
-    pub(super) fn add(&mut self, other: &Self) {
-        self.passages += other.passages;
-        self.tokens.iter_mut().zip(other.tokens).for_each(|(sum, more)| *sum += more);
-        self.frequencies.iter_mut().zip(&other.frequencies).for_each(|(sum, more)| *sum += more);
-    }
-
-    /// How to score the term at position `term` of `query`.
-    pub(super) fn scorer(&self, query: &TextQuery, term: usize) -> Scorer {
-        let QueryTerm { field, weight, .. } = &query.terms()[term];
-        let frequency = self.frequencies[term].min(self.passages);
-        Scorer {
-            weight: idf(frequency, self.passages) * (1.0 + K1) * weight,
-            average: self.average(*field),
+impl Parameters {
+    /// A memory is a sentence or two: that a word stands in it twice or that it is longer says
+    /// little. Passages of documents differ in both.
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Memory => Self { k1: 0.9, b: 0.4 },
+            Kind::Wiki => Self { k1: 1.2, b: 0.75 },
         }
     }
-
-    fn average(&self, field: Field) -> f32 {
-        self.tokens[field.index()] as f32 / self.passages as f32
-    }
 }
 
-/// Scores one term.
+/// Scores one term of a query.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scorer {
     weight: f32,
-    average: f32,
+    mean_length: f32,
+    parameters: Parameters,
 }
 
 impl Scorer {
+    /// For a term of `weight` that `frequency` of `passages` passages hold, in a field of
+    /// `mean_length` terms.
+    pub(super) fn new(
+        kind: Kind,
+        weight: f32,
+        frequency: u64,
+        passages: u64,
+        mean_length: f32,
+    ) -> Self {
+        let parameters = Parameters::of(kind);
+        let weight = idf(frequency.min(passages), passages) * (1.0 + parameters.k1) * weight;
+        Self { weight, mean_length: mean_length.max(1.0), parameters }
+    }
+
     /// The score of a passage that holds the term `count` times in a field of `length` terms.
-    pub(super) fn score(self, count: usize, length: usize) -> f32 {
+    pub(super) fn score(self, count: u32, length: u32) -> f32 {
+        let Parameters { k1, b } = self.parameters;
         let count = count as f32;
-        let norm = K1 * (1.0 - B + B * rounded(length) as f32 / self.average);
+        let norm = k1 * (1.0 - b + b * length as f32 / self.mean_length);
         self.weight * (count / (count + norm))
     }
 }
@@ -75,7 +65,7 @@ fn idf(frequency: u64, passages: u64) -> f32 {
 }
 
 /// `length` as the index on disk remembers it.
-fn rounded(length: usize) -> u32 {
+pub(super) fn rounded(length: usize) -> u32 {
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     let Some(above) = length.checked_sub(EXACT_LENGTHS).filter(|above| *above >= 16) else {
         return length;
@@ -90,21 +80,15 @@ mod tests {
 
     #[test]
     fn rare_and_dense_scores_higher_than_common_and_sparse() {
-        let query = TextQuery::parse("apple pear");
-        let mut statistics = Statistics::empty(query.terms().len());
-        statistics.passages = 100;
-        statistics.tokens = [300, 1000, 10];
-        let apple = query.terms().iter().position(|t| t.term == "appl" && t.field == Field::Text);
-        let apple = apple.expect("a term");
-        let score = |frequency, count, length| {
-            let mut statistics = statistics.clone();
-            statistics.frequencies[apple] = frequency;
-            statistics.scorer(&query, apple).score(count, length)
-        };
-        assert!(score(1, 1, 10) > score(50, 1, 10));
-        assert!(score(1, 2, 10) > score(1, 1, 10));
-        assert!(score(1, 1, 10) > score(1, 1, 20));
-        assert!(score(100, 1, 400) > 0.0);
+        for kind in Kind::ALL {
+            let score = |frequency, count, length| {
+                Scorer::new(kind, 1.0, frequency, 100, 10.0).score(count, length)
+            };
+            assert!(score(1, 1, 10) > score(50, 1, 10));
+            assert!(score(1, 2, 10) > score(1, 1, 10));
+            assert!(score(1, 1, 10) > score(1, 1, 20));
+            assert!(score(100, 1, 400) > 0.0);
+        }
     }
 
     #[cfg(feature = "local")]

@@ -4,8 +4,8 @@ use std::{ops::Range, sync::Arc};
 
 use crate::{
     search::{
-        analyze::Analysis,
-        chunk::{Chunk, chunks},
+        analyze::{Analysis, Field},
+        chunk::chunks,
     },
     storage::{DocKey, Document, Filter, IndexQuery, Seq},
     types::EventTime,
@@ -32,23 +32,6 @@ pub(super) struct Entry {
 }
 
 impl Meta {
-    /// Cuts `document`, as of the change `seq`, into passages, whose vectors come from elsewhere.
-    #[cfg(feature = "local")]
-    pub(super) fn of(document: &Document, seq: Seq) -> Self {
-        Self::with_chunks(document, seq, &chunks(&document.text))
-    }
-
-    fn with_chunks(document: &Document, seq: Seq, chunks: &[Chunk]) -> Self {
-        Self {
-            key: document.key,
-            seq,
-            scope: document.scope.as_ref().map(|scope| scope.key.clone()),
-            source: document.source.key().as_str().to_owned(),
-            time: document.time,
-            passages: chunks.iter().map(|chunk| chunk.range.clone()).collect(),
-        }
-    }
-
     /// Whether the document is one that `query` asks for.
     pub(super) fn accepted_by(&self, query: &IndexQuery) -> bool {
         self.key.kind == query.kind && self.passes(&query.filter)
@@ -60,15 +43,30 @@ impl Meta {
 }
 
 impl Entry {
-    /// Cuts `document` into passages and analyses each, with title and headings.
+    /// Cuts `document`, as of the change `seq`, into passages and analyses each, with title, headings
+    /// and date.
     pub(super) fn of(document: &Document, seq: Seq) -> Self {
         let chunks = chunks(&document.text);
+        let date = document.event_time().map(EventTime::words).unwrap_or_default();
         let analyses = chunks.iter().map(|chunk| {
-            Analysis::new(&document.title, &chunk.headings, &document.text[chunk.range.clone()])
+            let text = &document.text[chunk.range.clone()];
+            Analysis::new(&document.title, &chunk.headings, text).dated(&date)
         });
-        Self {
-            analyses: analyses.collect(),
-            meta: Arc::new(Meta::with_chunks(document, seq, &chunks)),
-        }
+        let analyses = analyses.collect();
+        let meta = Meta {
+            key: document.key,
+            seq,
+            scope: document.scope.as_ref().map(|scope| scope.key.clone()),
+            source: document.source.key().as_str().to_owned(),
+            time: document.time,
+            passages: chunks.into_iter().map(|chunk| chunk.range).collect(),
+        };
+        Self { analyses, meta: Arc::new(meta) }
+    }
+
+    /// How many terms the text of each passage has.
+    pub(super) fn lengths(&self) -> Vec<u32> {
+        let lengths = self.analyses.iter().map(|analysis| analysis.field(Field::Text).len());
+        lengths.map(|length| super::bm25::rounded(length)).collect()
     }
 }

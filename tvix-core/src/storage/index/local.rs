@@ -15,14 +15,18 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use super::{
-    entry::{Entry, Meta},
-    view::{Analysed, View},
-    writer::Engine,
+    entry::Entry,
+    rows::Rows,
+    vectors::Vectors,
+    view::View,
+    writer::{Engine, wipe},
 };
 use crate::{
     Error, Result,
-    embed::Vector,
-    storage::{Change, DocKey, IndexQuery, IndexState, Ranked, SearchIndex, Seq},
+    embed::{Model, Vector},
+    storage::{
+        Change, DocKey, Embedded, IndexQuery, IndexState, Neighbours, Ranked, SearchIndex, Seq,
+    },
 };
 
 /// So many changes are committed at once.
@@ -37,7 +41,7 @@ const PENDING_MAX: usize = 20_000;
 /// A change is found by the next query, from memory; a thread of its own commits to tantivy, by count
 /// and by time, with the cursor in the same commit. Changes must be applied in the order of the log:
 /// the cursor says that all before it are there. What was not committed when the process ended is
-/// applied again from the log. Vectors are kept in memory only.
+/// applied again from the log. Vectors are kept in a file of their own, with a cursor of theirs.
 ///
 /// Dropping it does not commit; it waits for a commit that is under way.
 pub struct LocalIndex {
@@ -130,16 +134,12 @@ impl SearchIndex for LocalIndex {
         Ok(self.ready().await?.view().cursor)
     }
 
-    async fn apply(&self, changes: &[Change], vectors: Option<&[Vec<Vector>]>) -> Result<()> {
+    async fn apply(&self, changes: &[Change]) -> Result<()> {
         let shared = self.ready().await?;
         // In parts, so that a long list cannot pass the limit.
-        for (part, changes) in changes.chunks(COMMIT_CHANGES).enumerate() {
+        for changes in changes.chunks(COMMIT_CHANGES) {
             shared.room().await?;
-            let vectors = vectors.map(|vectors| {
-                let from = vectors.len().min(part * COMMIT_CHANGES);
-                &vectors[from..]
-            });
-            shared.apply(changes, vectors.unwrap_or_default())?;
+            shared.apply(changes);
         }
         Ok(())
     }
@@ -148,19 +148,36 @@ impl SearchIndex for LocalIndex {
         self.ready().await?.view().keyword(query)
     }
 
+    async fn vector_cursor(&self, model: &Model) -> Result<Seq> {
+        self.ready().await?.vector_cursor(model)
+    }
+
+    async fn apply_vectors(&self, embedded: &[Embedded], cursor: Seq) -> Result<()> {
+        let shared = self.ready().await?;
+        shared.view_mut().apply_vectors(embedded, cursor);
+        shared.changed(embedded.len());
+        Ok(())
+    }
+
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
-        Ok(self.ready().await?.view().vectors.nearest(query, vector))
+        self.ready().await?.view().nearest(query, vector)
+    }
+
+    async fn neighbours(&self, keys: &[DocKey]) -> Result<Vec<Neighbours>> {
+        let view = self.ready().await?.view();
+        Ok(keys.iter().map(|key| view.documents.neighbours(*key)).collect())
     }
 
     async fn indexed(&self, keys: &[DocKey]) -> Result<Vec<Option<Seq>>> {
         let view = self.ready().await?.view();
-        keys.iter().map(|key| view.seq(*key)).collect()
+        Ok(keys.iter().map(|key| view.documents.seq(*key)).collect())
     }
 
     async fn inspect(&self) -> Result<IndexState> {
         let shared = self.ready().await?;
         let damage = shared.engine().as_ref().map_or(Ok(Vec::new()), Engine::damage)?;
-        Ok(IndexState { documents: shared.view().documents()?, damage })
+        let view = shared.view();
+        Ok(IndexState { documents: view.documents.len(), embedded: view.vectors.len(), damage })
     }
 
     async fn reset(&self) -> Result<()> {
@@ -201,9 +218,9 @@ impl Shared {
     /// The committer: opens the index, then commits until it is told to stop.
     fn run(&self) {
         let failure = match Engine::open(&self.folder) {
-            Ok((engine, commit)) => {
+            Ok((engine, documents, commit)) => {
                 *self.engine() = Some(engine);
-                self.view_mut().show(commit);
+                *self.view_mut() = View::of(documents, commit);
                 None
             }
             Err(error) => Some(error.to_string()),
@@ -253,9 +270,10 @@ impl Shared {
         let Some(engine) = engine.as_mut() else { return Ok(()) };
         let (changes, last) = self.view_mut().freeze();
         if changes.is_empty() {
-            return Ok(());
+            return self.save_vectors();
         }
-        let commit = engine.commit(&changes, last)?;
+        engine.commit(&changes, last)?;
+        let commit = engine.committed(&self.view(), last)?;
         let done = {
             let mut view = self.view_mut();
             view.show(commit);
@@ -263,7 +281,51 @@ impl Shared {
         };
         // Outside of the lock: freeing thousands of terms takes a while.
         drop(done);
+        self.save_vectors()
+    }
+
+    fn save_vectors(&self) -> Result<()> {
+        let (rows, (unsaved, cursor)) = {
+            let view = self.view();
+            (view.rows.clone(), view.unsaved())
+        };
+        let Some(rows) = rows.filter(|_| !unsaved.is_empty()) else { return Ok(()) };
+        rows.save(unsaved.iter().map(AsRef::as_ref), cursor)?;
+        self.view_mut().saved(&unsaved);
         Ok(())
+    }
+
+    /// Opens the vectors of `model` and says how far they reach: no further than the text does, since
+    /// the vectors of a document whose text is still to come are not found.
+    fn vector_cursor(&self, model: &Model) -> Result<Seq> {
+        let known =
+            self.view().rows.as_ref().filter(|rows| rows.is_of(model)).map(|rows| rows.cursor);
+        if let Some(cursor) = known {
+            return Ok(cursor);
+        }
+        // A file is opened once only.
+        self.view_mut().rows = None;
+        let rows = Rows::open(&self.vector_folder(), model, self.view().cursor)?;
+        let mut vectors = Vectors::of(model.dimension);
+        let mut view = self.view_mut();
+        rows.each(&mut |embedded| vectors.insert(&embedded, &view.documents))?;
+        let cursor = rows.cursor;
+        view.forget_vectors();
+        (view.vectors, view.rows) = (vectors, Some(Arc::new(rows)));
+        Ok(cursor)
+    }
+
+    fn vector_folder(&self) -> PathBuf {
+        self.folder.with_file_name("vectors")
+    }
+
+    /// Tells the committer of `count` changes.
+    fn changed(&self, count: usize) {
+        let mut signal = self.signal();
+        signal.changes += count;
+        signal.since.get_or_insert_with(Instant::now);
+        drop(signal);
+        self.wake.notify_all();
     }
 
     fn after_commit(&self, failure: Option<String>) {
@@ -292,44 +354,31 @@ impl Shared {
         }
     }
 
-    fn apply(&self, changes: &[Change], vectors: &[Vec<Vector>]) -> Result<()> {
-        let mut analysed = Vec::with_capacity(changes.len());
-        for change in changes {
-            analysed.push(self.analyse(change)?);
-        }
+    fn apply(&self, changes: &[Change]) {
+        // Analysed outside of the lock: queries go on meanwhile.
+        let unknown = |change: &&Change| !self.view().knows(change);
+        let unknown: Vec<&Change> = changes.iter().filter(unknown).collect();
+        let analysed: Vec<_> = unknown
+            .into_iter()
+            .map(|change| {
+                let entry = change.document.as_ref();
+                (change, entry.map(|document| Arc::new(Entry::of(document, change.seq))))
+            })
+            .collect();
         let mut view = self.view_mut();
-        let mut vectors = vectors.iter();
-        let count = changes.len();
-        for (change, analysed) in changes.iter().zip(analysed) {
-            view.apply(change, analysed, vectors.next());
+        for (change, entry) in analysed {
+            view.apply(change, entry);
         }
         drop(view);
-        let mut signal = self.signal();
-        signal.changes += count;
-        signal.since.get_or_insert_with(Instant::now);
-        drop(signal);
-        self.wake.notify_all();
-        Ok(())
-    }
-
-    /// Analyses the document of a change, unless its text is indexed already.
-    fn analyse(&self, change: &Change) -> Result<Analysed> {
-        let known = self.view().seq(change.key)?;
-        Ok(match &change.document {
-            _ if known > Some(change.seq) => Analysed::Stale,
-            None => Analysed::Deleted,
-            Some(document) if known == Some(change.seq) => {
-                Analysed::Known(Arc::new(Meta::of(document, change.seq)))
-            }
-            Some(document) => Analysed::New(Arc::new(Entry::of(document, change.seq))),
-        })
+        self.changed(changes.len());
     }
 
     fn reset(&self) -> Result<()> {
         let mut engine = self.engine();
         let Some(engine) = engine.as_mut() else { return Ok(()) };
         *self.view_mut() = View::default();
-        self.view_mut().show(engine.reset()?);
+        wipe(&self.vector_folder())?;
+        *self.view_mut() = engine.reset()?;
         Ok(())
     }
 }

@@ -1,14 +1,21 @@
 //! The reference index: everything in memory, no engine.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use async_trait::async_trait;
 
-use super::{Best, entry::Entry, postings::Postings, vectors::Vectors};
+use super::{
+    documents::Documents, entry::Entry, nearest, postings::Postings, rank, vectors::Vectors,
+};
 use crate::{
     Result,
-    embed::Vector,
-    storage::{Change, DocKey, IndexQuery, IndexState, Ranked, SearchIndex, Seq},
+    embed::{Model, Vector},
+    storage::{
+        Change, DocKey, Embedded, IndexQuery, IndexState, Neighbours, Ranked, SearchIndex, Seq,
+    },
 };
 
 /// A [`SearchIndex`] in memory, forgotten with the process. No call fails.
@@ -18,8 +25,12 @@ pub struct MemoryIndex(RwLock<State>);
 #[derive(Debug, Default)]
 struct State {
     cursor: Seq,
+    documents: Documents,
     postings: Postings,
+    model: Option<Model>,
+    vector_cursor: Seq,
     vectors: Vectors,
+    embedded: HashMap<DocKey, Embedded>,
 }
 
 impl MemoryIndex {
@@ -34,28 +45,51 @@ impl MemoryIndex {
         read(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write(&self, write: impl FnOnce(&mut State)) {
-        write(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+    fn write<T>(&self, write: impl FnOnce(&mut State) -> T) -> T {
+        write(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl State {
-    fn apply(&mut self, change: &Change, entry: Option<&Arc<Entry>>, vectors: Option<&[Vector]>) {
+    fn apply(&mut self, change: &Change, entry: Option<&Arc<Entry>>) {
         self.cursor = self.cursor.max(change.seq);
-        if self.postings.seq(change.key) > Some(change.seq) {
-            // A later change of the same document is here.
+        if self.documents.seq(change.key) >= Some(change.seq) {
+            // The same change or a later one of the document is here.
             return;
         }
+        self.postings.remove(self.documents.passages_of(change.key));
         match entry {
-            Some(entry) => self.postings.insert(entry),
-            None => self.postings.remove(change.key),
-        }
-        match (entry, vectors) {
-            (Some(entry), Some(vectors)) => {
-                self.vectors.insert(Arc::clone(&entry.meta), vectors.to_vec());
+            Some(entry) => {
+                let passages = self.documents.insert(Arc::clone(&entry.meta), &entry.lengths());
+                self.postings.insert(entry, passages);
             }
-            _ => self.vectors.keep_only(change.key, entry.map(|_| change.seq)),
+            None => self.documents.remove(change.key),
         }
+    }
+
+    fn vector_cursor(&mut self, model: &Model) -> Seq {
+        if self.model.as_ref() != Some(model) {
+            self.model = Some(model.clone());
+            self.vectors = Vectors::of(model.dimension);
+            self.embedded.clear();
+            self.vector_cursor = Seq::ZERO;
+        }
+        self.vector_cursor
+    }
+
+    fn apply_vectors(&mut self, embedded: &[Embedded], cursor: Seq) {
+        for embedded in embedded {
+            self.vectors.insert(embedded, &self.documents);
+            self.embedded.insert(embedded.key, embedded.clone());
+        }
+        self.vector_cursor = self.vector_cursor.max(cursor);
+    }
+
+    fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
+        let exact = |keys: &[DocKey]| {
+            Ok(keys.iter().filter_map(|key| self.embedded.get(key)).cloned().collect())
+        };
+        nearest::nearest(query, vector, &self.documents, &self.vectors, &exact)
     }
 }
 
@@ -65,36 +99,43 @@ impl SearchIndex for MemoryIndex {
         Ok(self.read(|state| state.cursor))
     }
 
-    async fn apply(&self, changes: &[Change], vectors: Option<&[Vec<Vector>]>) -> Result<()> {
-        for (number, change) in changes.iter().enumerate() {
+    async fn apply(&self, changes: &[Change]) -> Result<()> {
+        for change in changes {
             let entry =
                 change.document.as_ref().map(|document| Arc::new(Entry::of(document, change.seq)));
-            let vectors = vectors.and_then(|vectors| vectors.get(number)).map(Vec::as_slice);
-            self.write(|state| state.apply(change, entry.as_ref(), vectors));
+            self.write(|state| state.apply(change, entry.as_ref()));
         }
         Ok(())
     }
 
     async fn keyword(&self, query: &IndexQuery) -> Result<Vec<Ranked>> {
-        Ok(self.read(|state| {
-            let mut best = Best::default();
-            let statistics = state.postings.statistics(&query.text);
-            state.postings.search(query, &statistics, &mut best);
-            best.ranked(query.limit)
-        }))
+        self.read(|state| rank::keyword(query, &state.documents, &[&state.postings]))
+    }
+
+    async fn vector_cursor(&self, model: &Model) -> Result<Seq> {
+        Ok(self.write(|state| state.vector_cursor(model)))
+    }
+
+    async fn apply_vectors(&self, embedded: &[Embedded], cursor: Seq) -> Result<()> {
+        self.write(|state| state.apply_vectors(embedded, cursor));
+        Ok(())
     }
 
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
-        Ok(self.read(|state| state.vectors.nearest(query, vector)))
+        self.read(|state| state.nearest(query, vector))
+    }
+
+    async fn neighbours(&self, keys: &[DocKey]) -> Result<Vec<Neighbours>> {
+        Ok(self.read(|state| keys.iter().map(|key| state.documents.neighbours(*key)).collect()))
     }
 
     async fn indexed(&self, keys: &[DocKey]) -> Result<Vec<Option<Seq>>> {
-        Ok(self.read(|state| keys.iter().map(|key| state.postings.seq(*key)).collect()))
+        Ok(self.read(|state| keys.iter().map(|key| state.documents.seq(*key)).collect()))
     }
 
     async fn inspect(&self) -> Result<IndexState> {
-        let documents = self.read(|state| state.postings.documents());
-        Ok(IndexState { documents, damage: Vec::new() })
+        let (documents, embedded) = self.read(|state| (state.documents.len(), state.vectors.len()));
+        Ok(IndexState { documents, embedded, damage: Vec::new() })
     }
 
     async fn reset(&self) -> Result<()> {

@@ -5,11 +5,19 @@
 //! code as the reference.
 
 mod bm25;
+#[cfg(feature = "local")]
+mod columns;
+mod documents;
 mod entry;
+pub(crate) mod kernel;
 #[cfg(feature = "local")]
 mod local;
 mod memory;
+mod nearest;
 mod postings;
+mod rank;
+#[cfg(feature = "local")]
+mod rows;
 #[cfg(feature = "local")]
 mod schema;
 #[cfg(feature = "local")]
@@ -24,34 +32,14 @@ mod writer;
 pub use local::LocalIndex;
 pub use memory::MemoryIndex;
 
-use std::{cmp::Ordering, collections::HashMap, ops::Range};
+use crate::{search::analyze::Field, storage::Kind};
 
-use super::{DocKey, Ranked};
+/// Tables with one row for each field of each kind have so many.
+const TABLES: usize = Kind::ALL.len() * Field::ALL.len();
 
-/// The best passages of documents, on the way to a ranked list.
-#[derive(Debug, Default)]
-struct Best(HashMap<DocKey, (f32, Range<usize>)>);
-
-impl Best {
-    /// Takes a passage in; of equals the first in the text is kept, so that the order of hits has no
-    /// say.
-    fn offer(&mut self, key: DocKey, score: f32, passage: Range<usize>) {
-        let best = self.0.entry(key).or_insert_with(|| (score, passage.clone()));
-        let earlier = score.total_cmp(&best.0).then_with(|| best.1.start.cmp(&passage.start));
-        if earlier == Ordering::Greater {
-            *best = (score, passage);
-        }
-    }
-
-    /// The best `limit` documents, ties by key.
-    fn ranked(self, limit: usize) -> Vec<Ranked> {
-        let documents = self.0.into_iter();
-        let mut ranked: Vec<_> =
-            documents.map(|(key, (score, passage))| Ranked { key, score, passage }).collect();
-        ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.key.cmp(&b.key)));
-        ranked.truncate(limit);
-        ranked
-    }
+/// The row of such a table.
+fn table(kind: Kind, field: Field) -> usize {
+    usize::from(kind.code() - 1) * Field::ALL.len() + field.index()
 }
 
 #[cfg(test)]

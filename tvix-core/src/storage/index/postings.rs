@@ -6,174 +6,129 @@ use std::{
     sync::Arc,
 };
 
-use super::{Best, bm25::Statistics, entry::Entry};
+use super::{
+    TABLES,
+    bm25::rounded,
+    documents::PassageId,
+    entry::Entry,
+    rank::{Length, Match, Source},
+    table,
+};
 use crate::{
-    search::analyze::{Analysis, Field, Phrase, TextQuery},
-    storage::{DocKey, IndexQuery, Seq},
+    Result,
+    search::analyze::{Analysis, Field, Phrase},
+    storage::Kind,
 };
 
-/// Number of a passage.
-type Slot = u32;
 /// The passages that hold a term, with its positions in each.
-type Posting = BTreeMap<Slot, Vec<u32>>;
+type Posting = BTreeMap<PassageId, Vec<u32>>;
 
-/// Documents, found by their terms. Removal takes effect at once, also in the statistics.
+/// Passages, found by their terms.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
-    documents: HashMap<DocKey, Range<Slot>>,
-    passages: HashMap<Slot, (Arc<Entry>, usize)>,
-    terms: [HashMap<Box<str>, Posting>; 3],
-    tokens: [u64; 3],
-    next: Slot,
+    passages: HashMap<PassageId, (Arc<Entry>, usize)>,
+    terms: [HashMap<Box<str>, Posting>; TABLES],
+    lengths: [Length; TABLES],
 }
 
 impl Postings {
-    /// Puts `entry` in place of what its key held.
-    pub(super) fn insert(&mut self, entry: &Arc<Entry>) {
-        self.remove(entry.meta.key);
-        let first = self.next;
-        for (number, analysis) in entry.analyses.iter().enumerate() {
-            self.passages.insert(self.next, (Arc::clone(entry), number));
-            self.add_terms(self.next, analysis);
-            // Wraps after 4 billion passages; those before are long gone from this index by then.
-            self.next = self.next.wrapping_add(1);
-        }
-        self.documents.insert(entry.meta.key, first..self.next);
-    }
-
-    fn add_terms(&mut self, slot: Slot, analysis: &Analysis) {
-        for field in Field::ALL {
-            let terms = &mut self.terms[field.index()];
-            for occurrence in analysis.field(field) {
-                if !terms.contains_key(&occurrence.term) {
-                    terms.insert(occurrence.term.clone(), Posting::new());
-                }
-                if let Some(posting) = terms.get_mut(&occurrence.term) {
-                    posting.entry(slot).or_default().push(occurrence.position);
-                }
-            }
-            self.tokens[field.index()] += analysis.field(field).len() as u64;
-        }
-    }
-
-    /// Forgets the document under `key`, if it is there.
-    pub(super) fn remove(&mut self, key: DocKey) {
-        for slot in self.documents.remove(&key).unwrap_or_default() {
-            if let Some((entry, number)) = self.passages.remove(&slot) {
-                self.remove_terms(slot, &entry.analyses[number]);
+    /// Takes in `entry`, whose passages have the numbers `passages`.
+    pub(super) fn insert(&mut self, entry: &Arc<Entry>, passages: Range<PassageId>) {
+        for (number, passage) in passages.enumerate() {
+            self.passages.insert(passage, (Arc::clone(entry), number));
+            for field in Field::ALL {
+                self.add_terms(entry.meta.key.kind, field, passage, &entry.analyses[number]);
             }
         }
     }
 
-    fn remove_terms(&mut self, slot: Slot, analysis: &Analysis) {
-        for field in Field::ALL {
-            let terms = &mut self.terms[field.index()];
-            for occurrence in analysis.field(field) {
-                let Some(posting) = terms.get_mut(&occurrence.term) else { continue };
-                posting.remove(&slot);
-                if posting.is_empty() {
-                    terms.remove(&occurrence.term);
-                }
+    fn add_terms(&mut self, kind: Kind, field: Field, passage: PassageId, analysis: &Analysis) {
+        let terms = &mut self.terms[table(kind, field)];
+        for occurrence in analysis.field(field) {
+            if !terms.contains_key(&occurrence.term) {
+                terms.insert(occurrence.term.clone(), Posting::new());
             }
-            self.tokens[field.index()] -= analysis.field(field).len() as u64;
-        }
-    }
-
-    /// The change of which the document under `key` is here.
-    pub(super) fn seq(&self, key: DocKey) -> Option<Seq> {
-        let first = self.documents.get(&key)?.start;
-        self.passages.get(&first).map(|(entry, _)| entry.meta.seq)
-    }
-
-    /// How many documents are here.
-    pub(super) fn documents(&self) -> u64 {
-        self.documents.len() as u64
-    }
-
-    /// What these documents add to the statistics for `query`.
-    pub(super) fn statistics(&self, query: &TextQuery) -> Statistics {
-        let frequency = |posting: Option<&Posting>| posting.map_or(0, |p| p.len() as u64);
-        let frequencies = query.terms().iter();
-        Statistics {
-            passages: self.passages.len() as u64,
-            tokens: self.tokens,
-            frequencies: frequencies
-                .map(|term| frequency(self.posting(term.field, &term.term)))
-                .collect(),
-        }
-    }
-
-    /// Offers the passages that `query` finds to `best`, scored by `statistics`.
-    pub(super) fn search(&self, query: &IndexQuery, statistics: &Statistics, best: &mut Best) {
-        let wanted = (!query.text.phrases().is_empty()).then(|| self.holding(query.text.phrases()));
-        let mut scores: BTreeMap<Slot, f32> = BTreeMap::new();
-        for (number, term) in query.text.terms().iter().enumerate() {
-            let Some(posting) = self.posting(term.field, &term.term) else { continue };
-            let bm25 = statistics.scorer(&query.text, number);
-            for (slot, positions) in posting {
-                let Some(analysis) = self.analysis(*slot) else { continue };
-                let length = analysis.field(term.field).len();
-                *scores.entry(*slot).or_default() += bm25.score(positions.len(), length);
+            if let Some(posting) = terms.get_mut(&occurrence.term) {
+                posting.entry(passage).or_default().push(occurrence.position);
             }
         }
-        for (slot, score) in scores {
-            let wanted = wanted.as_ref().is_none_or(|wanted| wanted.contains(&slot));
-            let Some((entry, number)) = self.passages.get(&slot).filter(|_| wanted) else {
-                continue;
-            };
-            if entry.meta.accepted_by(query) {
-                best.offer(entry.meta.key, score, entry.meta.passages[*number].clone());
+        self.lengths[table(kind, field)].add(rounded(analysis.field(field).len()), 1);
+    }
+
+    /// Forgets those of `passages` that are here.
+    pub(super) fn remove(&mut self, passages: Range<PassageId>) {
+        for passage in passages {
+            let Some((entry, number)) = self.passages.remove(&passage) else { continue };
+            for field in Field::ALL {
+                self.remove_terms(entry.meta.key.kind, field, passage, &entry.analyses[number]);
             }
         }
     }
 
-    fn posting(&self, field: Field, term: &str) -> Option<&Posting> {
-        self.terms[field.index()].get(term)
+    fn remove_terms(&mut self, kind: Kind, field: Field, passage: PassageId, analysis: &Analysis) {
+        let terms = &mut self.terms[table(kind, field)];
+        for occurrence in analysis.field(field) {
+            let Some(posting) = terms.get_mut(&occurrence.term) else { continue };
+            posting.remove(&passage);
+            if posting.is_empty() {
+                terms.remove(&occurrence.term);
+            }
+        }
+        self.lengths[table(kind, field)].remove(rounded(analysis.field(field).len()), 1);
     }
 
-    fn analysis(&self, slot: Slot) -> Option<&Analysis> {
-        self.passages.get(&slot).map(|(entry, number)| &entry.analyses[*number])
+    fn posting(&self, kind: Kind, field: Field, term: &str) -> Option<&Posting> {
+        self.terms[table(kind, field)].get(term)
     }
 
-    /// The passages that hold one of `phrases`, of documents that hold all of them.
-    fn holding(&self, phrases: &[Phrase]) -> HashSet<Slot> {
-        let found: Vec<_> = phrases.iter().map(|phrase| self.holding_one(phrase)).collect();
-        let documents = found.iter().map(|slots| {
-            let keys = slots.iter().filter_map(|slot| self.passages.get(slot));
-            keys.map(|(entry, _)| entry.meta.key).collect::<HashSet<_>>()
-        });
-        let all = documents.reduce(|all, some| &all & &some).unwrap_or_default();
-        let in_all = |slot: &Slot| {
-            self.passages.get(slot).is_some_and(|(entry, _)| all.contains(&entry.meta.key))
-        };
-        found.iter().flatten().copied().filter(in_all).collect()
+    fn length_of(&self, field: Field, passage: PassageId) -> u32 {
+        let analysis = self.passages.get(&passage).map(|(entry, number)| &entry.analyses[*number]);
+        analysis.map_or(0, |analysis| rounded(analysis.field(field).len()))
     }
 
-    fn holding_one(&self, phrase: &Phrase) -> HashSet<Slot> {
-        let fields: &[Field] = match phrase.terms[..] {
-            [_] => &Field::ALL,
-            _ => &[Field::Title, Field::Text],
-        };
-        fields.iter().flat_map(|field| self.holding_in(phrase, *field)).collect()
-    }
-
-    fn holding_in(&self, phrase: &Phrase, field: Field) -> Vec<Slot> {
+    fn phrase_in(&self, kind: Kind, field: Field, phrase: &Phrase) -> Vec<PassageId> {
         let terms = phrase.terms.iter();
         let postings: Option<Vec<_>> = terms
-            .map(|(offset, term)| self.posting(field, term).map(|posting| (*offset, posting)))
+            .map(|(offset, term)| self.posting(kind, field, term).map(|posting| (*offset, posting)))
             .collect();
         let Some(((_, first), others)) = postings.as_ref().and_then(|all| all.split_first()) else {
             return Vec::new();
         };
-        let begins = |slot: &Slot, start: u32| {
+        let begins = |passage: &PassageId, start: u32| {
             others.iter().all(|(offset, posting)| {
-                posting.get(slot).is_some_and(|positions| {
+                posting.get(passage).is_some_and(|positions| {
                     positions.binary_search(&start.saturating_add(*offset)).is_ok()
                 })
             })
         };
-        let holds =
-            |(slot, starts): &(&Slot, &Vec<u32>)| starts.iter().any(|start| begins(slot, *start));
-        first.iter().filter(holds).map(|(slot, _)| *slot).collect()
+        let holds = |(passage, starts): &(&PassageId, &Vec<u32>)| {
+            starts.iter().any(|start| begins(passage, *start))
+        };
+        first.iter().filter(holds).map(|(passage, _)| *passage).collect()
+    }
+}
+
+impl Source for Postings {
+    fn matches(
+        &self,
+        kind: Kind,
+        field: Field,
+        term: &str,
+        emit: &mut dyn FnMut(Match),
+    ) -> Result<()> {
+        for (passage, positions) in self.posting(kind, field, term).into_iter().flatten() {
+            let (count, length) = (positions.len() as u32, self.length_of(field, *passage));
+            emit(Match { passage: *passage, count, length });
+        }
+        Ok(())
+    }
+
+    fn length(&self, kind: Kind, field: Field) -> Length {
+        self.lengths[table(kind, field)]
+    }
+
+    fn phrase(&self, kind: Kind, phrase: &Phrase) -> Result<HashSet<PassageId>> {
+        let fields = Field::of_phrase(phrase).iter();
+        Ok(fields.flat_map(|field| self.phrase_in(kind, *field, phrase)).collect())
     }
 }

@@ -5,13 +5,17 @@ use std::fmt::Write as _;
 use tantivy::{
     TantivyDocument, Term,
     schema::{
-        FAST, Field as Handle, INDEXED, IndexRecordOption, STRING, Schema, TextFieldIndexing,
-        TextOptions,
+        FAST, Field as Handle, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions,
     },
     tokenizer::{Token, TokenStream, Tokenizer},
 };
 
-use super::entry::{Entry, Meta};
+use super::{
+    TABLES,
+    columns::day_code,
+    entry::{Entry, Meta},
+    table,
+};
 use crate::{
     search::analyze::{Analysis, Field},
     storage::{DocKey, Kind},
@@ -26,6 +30,14 @@ pub(super) const TOKENIZER: &str = "tvix-terms";
 pub(super) struct Fields {
     /// Kind and identifier, by which documents are deleted.
     key: Handle,
+    /// One a kind and field of ours, each with statistics of its own.
+    terms: [Handle; TABLES],
+    columns: Stored,
+}
+
+/// What is kept of a passage beside its terms.
+#[derive(Debug, Clone, Copy)]
+struct Stored {
     kind: Handle,
     id_high: Handle,
     id_low: Handle,
@@ -33,83 +45,74 @@ pub(super) struct Fields {
     scope: Handle,
     source: Handle,
     /// Milliseconds, for documents of a moment.
-    pub(super) moment: Handle,
-    /// Days since 1970-01-01, for documents of a bare day.
-    pub(super) day: Handle,
+    moment: Handle,
+    /// What [`day_code`] gives, for documents of a bare day.
+    day: Handle,
+    number: Handle,
     start: Handle,
     end: Handle,
-    terms: [Handle; 3],
 }
 
 /// The schema, and the handles of its fields.
 pub(super) fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
-    let terms = |option| {
-        let indexing = TextFieldIndexing::default().set_tokenizer(TOKENIZER);
-        TextOptions::default().set_indexing_options(indexing.set_index_option(option))
-    };
-    let positions = IndexRecordOption::WithFreqsAndPositions;
-    let fields = Fields {
-        key: schema.add_bytes_field("key", INDEXED),
-        kind: schema.add_u64_field("kind", INDEXED | FAST),
+    let key = schema.add_bytes_field("key", INDEXED);
+    let columns = Stored {
+        kind: schema.add_u64_field("kind", FAST),
         id_high: schema.add_u64_field("id_high", FAST),
         id_low: schema.add_u64_field("id_low", FAST),
         seq: schema.add_u64_field("seq", FAST),
-        scope: schema.add_text_field("scope", STRING),
-        source: schema.add_text_field("source", STRING),
+        scope: schema.add_bytes_field("scope", FAST),
+        source: schema.add_bytes_field("source", FAST),
         moment: schema.add_i64_field("moment", FAST),
         day: schema.add_i64_field("day", FAST),
+        number: schema.add_u64_field("number", FAST),
         start: schema.add_u64_field("start", FAST),
         end: schema.add_u64_field("end", FAST),
-        terms: [
-            schema.add_text_field("title", terms(positions)),
-            schema.add_text_field("text", terms(positions)),
-            schema.add_text_field("exact", terms(IndexRecordOption::WithFreqs)),
-        ],
     };
-    (schema.build(), fields)
+    let mut terms = [key; TABLES];
+    for kind in Kind::ALL {
+        for field in Field::ALL {
+            let name = format!("{kind:?}.{field:?}").to_lowercase();
+            terms[table(kind, field)] = schema.add_text_field(&name, options(field));
+        }
+    }
+    (schema.build(), Fields { key, terms, columns })
 }
 
-/// Days from 1970-01-01 to the day of `time`.
-pub(super) fn day_number(time: EventTime) -> i64 {
-    time.order().as_millis().div_euclid(24 * 60 * 60 * 1000)
+fn options(field: Field) -> TextOptions {
+    let record = match field {
+        Field::Exact => IndexRecordOption::WithFreqs,
+        Field::Title | Field::Text => IndexRecordOption::WithFreqsAndPositions,
+    };
+    let indexing = TextFieldIndexing::default().set_tokenizer(TOKENIZER);
+    TextOptions::default().set_indexing_options(indexing.set_index_option(record))
 }
 
 impl Fields {
-    /// The field that holds the terms of `field`.
-    pub(super) fn terms(self, field: Field) -> Handle {
-        self.terms[field.index()]
+    /// The field that holds the terms of `field` of documents of `kind`.
+    pub(super) fn terms(self, kind: Kind, field: Field) -> Handle {
+        self.terms[table(kind, field)]
     }
 
-    pub(super) fn term(self, field: Field, term: &str) -> Term {
-        Term::from_field_text(self.terms(field), term)
+    pub(super) fn term(self, kind: Kind, field: Field, term: &str) -> Term {
+        Term::from_field_text(self.terms(kind, field), term)
     }
 
     pub(super) fn key_term(self, key: DocKey) -> Term {
         Term::from_field_bytes(self.key, &key_bytes(key))
     }
 
-    pub(super) fn kind_term(self, kind: Kind) -> Term {
-        Term::from_field_u64(self.kind, u64::from(kind.code()))
-    }
-
-    pub(super) fn source_term(self, source: &str) -> Term {
-        Term::from_field_text(self.source, source)
-    }
-
-    pub(super) fn scope_term(self, scope: Option<&str>) -> Term {
-        Term::from_field_text(self.scope, &scope_text(scope))
-    }
-
     /// The passages of `entry`.
     pub(super) fn passages(self, entry: &Entry) -> impl Iterator<Item = TantivyDocument> {
         let passages = entry.meta.passages.iter().zip(&entry.analyses);
-        passages.map(move |(range, analysis)| {
+        passages.zip(0..).map(move |((range, analysis), number)| {
             let mut passage = self.properties(&entry.meta);
-            passage.add_u64(self.start, range.start as u64);
-            passage.add_u64(self.end, range.end as u64);
+            passage.add_u64(self.columns.number, number);
+            passage.add_u64(self.columns.start, range.start as u64);
+            passage.add_u64(self.columns.end, range.end as u64);
             for field in Field::ALL {
-                passage.add_text(self.terms(field), encode(analysis, field));
+                passage.add_text(self.terms(entry.meta.key.kind, field), encode(analysis, field));
             }
             passage
         })
@@ -117,17 +120,20 @@ impl Fields {
 
     fn properties(self, meta: &Meta) -> TantivyDocument {
         let id = u128::from_be_bytes(*meta.key.id.as_bytes());
+        let columns = self.columns;
         let mut passage = TantivyDocument::default();
         passage.add_bytes(self.key, &key_bytes(meta.key));
-        passage.add_u64(self.kind, u64::from(meta.key.kind.code()));
-        passage.add_u64(self.id_high, (id >> 64) as u64);
-        passage.add_u64(self.id_low, id as u64);
-        passage.add_u64(self.seq, meta.seq.0);
-        passage.add_text(self.scope, scope_text(meta.scope.as_deref()));
-        passage.add_text(self.source, &meta.source);
+        passage.add_u64(columns.kind, u64::from(meta.key.kind.code()));
+        passage.add_u64(columns.id_high, (id >> 64) as u64);
+        passage.add_u64(columns.id_low, id as u64);
+        passage.add_u64(columns.seq, meta.seq.0);
+        if let Some(scope) = &meta.scope {
+            passage.add_bytes(columns.scope, scope.as_bytes());
+        }
+        passage.add_bytes(columns.source, meta.source.as_bytes());
         match meta.time {
-            EventTime::At(moment) => passage.add_i64(self.moment, moment.as_millis()),
-            time @ EventTime::On(_) => passage.add_i64(self.day, day_number(time)),
+            EventTime::At(moment) => passage.add_i64(columns.moment, moment.as_millis()),
+            EventTime::On(day) => passage.add_i64(columns.day, day_code(day)),
         }
         passage
     }
@@ -137,11 +143,6 @@ fn key_bytes(key: DocKey) -> [u8; 17] {
     let mut bytes = [key.kind.code(); 17];
     bytes[1..].copy_from_slice(key.id.as_bytes());
     bytes
-}
-
-/// A scope as a term: any key differs from having none.
-fn scope_text(scope: Option<&str>) -> String {
-    scope.map_or_else(|| "-".to_owned(), |key| format!("={key}"))
 }
 
 /// The terms of a field as lines of position, space, term: what [`Terms`] reads back. The engine

@@ -1,44 +1,45 @@
-//! The committed part of the local index: tantivy's segments, read with our terms and our statistics.
+//! The committed part of the local index: tantivy's segments, read with our numbers for passages.
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Bound,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use tantivy::{
-    DocAddress, Score, Searcher, SegmentReader, TantivyError, Term,
-    collector::{DocSetCollector, TopDocs},
-    columnar::Column,
-    query::{
-        Bm25StatisticsProvider, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery,
-        Query, RangeQuery, TermQuery,
-    },
+    DocSet, Searcher, SegmentReader, TERMINATED, TantivyError,
+    collector::DocSetCollector,
+    index::SegmentId,
+    postings::Postings as _,
+    query::{BooleanQuery, PhraseQuery, Query, TermQuery},
     schema::IndexRecordOption::{Basic, WithFreqs},
 };
 
-use super::{Best, bm25::Statistics, schema::Fields};
+use super::{
+    TABLES,
+    columns::Columns,
+    documents::{Documents, NONE, PassageId},
+    entry::Meta,
+    rank::{Length, Match, Source},
+    schema::Fields,
+    table,
+};
 use crate::{
     Error, Result,
-    search::analyze::{Field, Phrase, TextQuery},
-    storage::{DocKey, IndexQuery, Kind, ScopeFilter, Seq},
-    types::{EventTime, Id, TimeRange},
+    search::analyze::{Field, Phrase},
+    storage::{DocKey, Kind},
 };
 
 /// What is committed, as of one commit.
 pub(super) struct Committed {
     searcher: Searcher,
     fields: Fields,
-    columns: Vec<Columns>,
+    segments: Vec<Arc<Numbers>>,
 }
 
-/// What the passages of a segment say of themselves.
-struct Columns {
-    kind: Column<u64>,
-    id_high: Column<u64>,
-    id_low: Column<u64>,
-    seq: Column<u64>,
-    start: Column<u64>,
-    end: Column<u64>,
+/// Our numbers of the passages of a segment.
+struct Numbers {
+    segment: SegmentId,
+    deleted: u32,
+    /// By the segment's own number; [`NONE`] for those that are gone.
+    passages: Vec<PassageId>,
+    lengths: [Length; TABLES],
 }
 
 /// Turns an error of the engine into ours.
@@ -52,265 +53,155 @@ pub(super) fn failed(error: TantivyError) -> Error {
 }
 
 impl Committed {
-    /// What `searcher` sees.
-    pub(super) fn new(searcher: Searcher, fields: Fields) -> Result<Self> {
-        let columns = searcher.segment_readers().iter().map(Columns::open);
-        let columns = columns.collect::<tantivy::Result<_>>().map_err(failed)?;
-        Ok(Self { searcher, fields, columns })
-    }
-
-    /// The change of which the document under `key` is indexed.
-    pub(super) fn seq(&self, key: DocKey) -> Result<Option<Seq>> {
-        let term = self.fields.key_term(key);
-        for (segment, columns) in self.searcher.segment_readers().iter().zip(&self.columns) {
-            let found = first_living(segment, &term).map_err(failed)?;
-            if let Some(seq) = found.and_then(|doc| columns.seq.first(doc)) {
-                return Ok(Some(Seq(seq)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// How many documents are here: each has one passage that begins where its text does.
-    pub(super) fn documents(&self) -> u64 {
-        let segments = self.searcher.segment_readers().iter().zip(&self.columns);
-        let first = segments.map(|(segment, columns)| {
-            let living = (0..segment.max_doc()).filter(|doc| !segment.is_deleted(*doc));
-            living.filter(|doc| columns.start.first(*doc) == Some(0)).count() as u64
+    /// What `searcher` sees, with the numbers that `documents` gives. Segments that `earlier` has as
+    /// they are keep theirs.
+    pub(super) fn new(
+        searcher: Searcher,
+        fields: Fields,
+        documents: &Documents,
+        earlier: Option<&Self>,
+    ) -> Result<Self> {
+        let segments = searcher.segment_readers().iter().map(|segment| {
+            let known = earlier.and_then(|earlier| earlier.numbers(segment));
+            known.map_or_else(|| Numbers::of(segment, fields, documents).map(Arc::new), Ok)
         });
-        first.sum()
+        let segments = segments.collect::<tantivy::Result<_>>().map_err(failed)?;
+        Ok(Self { searcher, fields, segments })
     }
 
-    /// What this part adds to the statistics for `query`. Documents that were replaced or deleted
-    /// count until their segment is merged.
-    pub(super) fn statistics(&self, query: &TextQuery) -> Result<Statistics> {
-        let mut statistics = Statistics::empty(query.terms().len());
-        statistics.passages = self.searcher.total_num_docs().map_err(failed)?;
-        for field in Field::ALL {
-            let tokens = self.searcher.total_num_tokens(self.fields.terms(field));
-            statistics.tokens[field.index()] = tokens.map_err(failed)?;
-        }
-        for (term, frequency) in query.terms().iter().zip(&mut statistics.frequencies) {
-            let term = self.fields.term(term.field, &term.term);
-            *frequency = self.searcher.doc_freq(&term).map_err(failed)?;
-        }
-        Ok(statistics)
-    }
-
-    /// Offers the best `query.limit` documents to `best`, scored by `statistics`, and maybe more.
-    /// Those that are `masked` were changed since the commit.
-    pub(super) fn search(
-        &self,
-        query: &IndexQuery,
-        statistics: &Statistics,
-        masked: &dyn Fn(DocKey) -> bool,
-        best: &mut Best,
-    ) -> Result<()> {
-        let filters = self.filters(query);
-        let phrases = self.in_all_phrases(query.text.phrases(), &filters)?;
-        let tree = self.tree(&query.text, filters);
-        let provider = Provider::new(self.fields, &query.text, statistics);
-        let living =
-            |key: DocKey| !masked(key) && phrases.as_ref().is_none_or(|p| p.contains(&key));
-        let total = usize::try_from(self.searcher.num_docs()).unwrap_or(usize::MAX);
-        let mut wanted = query.limit.saturating_mul(2).saturating_add(48).min(total.max(1));
-        // Passages of one document and masked ones take places, so ask for more until there are
-        // enough documents, or no more passages.
-        loop {
-            let top = TopDocs::with_limit(wanted).order_by_score();
-            let hits = self.searcher.search_with_statistics_provider(&tree, &top, &provider);
-            let hits = hits.map_err(failed)?;
-            if hits.len() < wanted || wanted == total || self.enough(&hits, query.limit, &living) {
-                self.offer(&hits, &living, best);
-                return Ok(());
-            }
-            wanted = wanted.saturating_mul(8).min(total);
-        }
-    }
-
-    /// Whether `limit` documents rank above the last hit: what ties with it may not all be there.
-    fn enough(
-        &self,
-        hits: &[(Score, DocAddress)],
-        limit: usize,
-        living: &dyn Fn(DocKey) -> bool,
-    ) -> bool {
-        let least = hits.last().map_or(0.0, |(score, _)| *score);
-        let above = hits.iter().take_while(|(score, _)| *score > least);
-        let keys = above.filter_map(|(_, address)| self.key(*address)).filter(|key| living(*key));
-        keys.collect::<HashSet<_>>().len() >= limit
-    }
-
-    fn offer(
-        &self,
-        hits: &[(Score, DocAddress)],
-        living: &dyn Fn(DocKey) -> bool,
-        best: &mut Best,
-    ) {
-        for (score, address) in hits {
-            let Some(key) = self.key(*address).filter(|key| living(*key)) else { continue };
-            let columns = &self.columns[address.segment_ord as usize];
-            let byte = |column: &Column<u64>| column.first(address.doc_id).unwrap_or(0) as usize;
-            best.offer(key, *score, byte(&columns.start)..byte(&columns.end));
-        }
-    }
-
-    fn key(&self, address: DocAddress) -> Option<DocKey> {
-        let columns = self.columns.get(address.segment_ord as usize)?;
-        let kind = columns.kind.first(address.doc_id)?;
-        let kind = Kind::from_code(u8::try_from(kind).ok()?)?;
-        let (high, low) =
-            (columns.id_high.first(address.doc_id)?, columns.id_low.first(address.doc_id)?);
-        let id = (u128::from(high) << 64) | u128::from(low);
-        Some(DocKey { kind, id: Id::from_bytes(id.to_be_bytes()) })
-    }
-
-    /// The documents that hold every phrase, in whichever passage; `None` when the query of passages
-    /// sees to that alone.
-    fn in_all_phrases(
-        &self,
-        phrases: &[Phrase],
-        filters: &[Box<dyn Query>],
-    ) -> Result<Option<HashSet<DocKey>>> {
-        if phrases.len() < 2 {
-            return Ok(None);
-        }
-        let mut all: Option<HashSet<DocKey>> = None;
-        for phrase in phrases {
-            let mut clauses: Vec<_> = filters.iter().map(|filter| filter.box_clone()).collect();
-            clauses.push(self.phrases(std::slice::from_ref(phrase)));
-            let found = BooleanQuery::intersection(clauses);
-            let found = self.searcher.search(&found, &DocSetCollector).map_err(failed)?;
-            let keys: HashSet<_> = found.into_iter().filter_map(|at| self.key(at)).collect();
-            all = Some(all.map_or_else(|| keys.clone(), |all| &all & &keys));
-        }
-        Ok(all)
-    }
-
-    fn tree(&self, query: &TextQuery, filters: Vec<Box<dyn Query>>) -> BooleanQuery {
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> =
-            filters.into_iter().map(|filter| (Occur::Must, filter)).collect();
-        if !query.phrases().is_empty() {
-            clauses.push((Occur::Must, unscored(self.phrases(query.phrases()))));
-        }
-        for term in query.terms() {
-            let wanted = TermQuery::new(self.fields.term(term.field, &term.term), WithFreqs);
-            clauses.push((Occur::Should, Box::new(BoostQuery::new(Box::new(wanted), term.weight))));
-        }
-        BooleanQuery::with_minimum_required_clauses(clauses, 1)
-    }
-
-    /// Passages that hold one of `phrases`.
-    fn phrases(&self, phrases: &[Phrase]) -> Box<dyn Query> {
-        let mut fields = Vec::new();
-        for phrase in phrases {
-            match &phrase.terms[..] {
-                [(_, term)] => fields.extend(Field::ALL.map(|field| self.basic(field, term))),
-                terms => fields.extend([Field::Title, Field::Text].map(|field| {
-                    let terms = terms.iter();
-                    let terms =
-                        terms.map(|(at, term)| (*at as usize, self.fields.term(field, term)));
-                    let phrase = PhraseQuery::new_with_offset(terms.collect());
-                    Box::new(phrase) as Box<dyn Query>
-                })),
-            }
-        }
-        Box::new(BooleanQuery::union(fields))
-    }
-
-    fn basic(&self, field: Field, term: &str) -> Box<dyn Query> {
-        Box::new(TermQuery::new(self.fields.term(field, term), Basic))
-    }
-
-    /// What every passage of the answer must satisfy.
-    fn filters(&self, query: &IndexQuery) -> Vec<Box<dyn Query>> {
-        let exact = |term| Box::new(TermQuery::new(term, Basic)) as Box<dyn Query>;
-        let mut filters = vec![exact(self.fields.kind_term(query.kind))];
-        match &query.filter.scope {
-            ScopeFilter::Any => {}
-            ScopeFilter::Unscoped => filters.push(exact(self.fields.scope_term(None))),
-            ScopeFilter::Only(key) => filters.push(exact(self.fields.scope_term(Some(key)))),
-        }
-        if !query.filter.sources.is_empty() {
-            let sources = query.filter.sources.iter();
-            let sources = sources.map(|key| exact(self.fields.source_term(key.as_str())));
-            filters.push(Box::new(BooleanQuery::union(sources.collect())));
-        }
-        filters.extend(query.filter.time.as_ref().map(|range| self.inside(range)));
-        filters.into_iter().map(unscored).collect()
-    }
-
-    /// Moments inside of the range, and bare days of which a moment is.
-    fn inside(&self, range: &TimeRange) -> Box<dyn Query> {
-        let between = |field, from, to| {
-            let bound = |value| Bound::Included(Term::from_field_i64(field, value));
-            Box::new(RangeQuery::new(bound(from), bound(to))) as Box<dyn Query>
+    fn numbers(&self, segment: &SegmentReader) -> Option<Arc<Numbers>> {
+        let same = |known: &&Arc<Numbers>| {
+            known.segment == segment.segment_id() && known.deleted == segment.num_deleted_docs()
         };
-        let day = |day| super::schema::day_number(EventTime::On(day));
-        Box::new(BooleanQuery::union(vec![
-            between(self.fields.moment, range.from.as_millis(), range.to.as_millis()),
-            between(self.fields.day, day(range.first_day), day(range.last_day)),
-        ]))
+        self.segments.iter().find(same).cloned()
     }
-}
 
-fn unscored(query: Box<dyn Query>) -> Box<dyn Query> {
-    Box::new(ConstScoreQuery::new(query, 0.0))
-}
-
-fn first_living(segment: &SegmentReader, term: &Term) -> tantivy::Result<Option<u32>> {
-    use tantivy::{DocSet, TERMINATED};
-    let postings = segment.inverted_index(term.field())?.read_postings(term, Basic)?;
-    let Some(mut postings) = postings else { return Ok(None) };
-    while postings.doc() != TERMINATED {
-        if !segment.is_deleted(postings.doc()) {
-            return Ok(Some(postings.doc()));
+    /// Every document of `searcher`.
+    pub(super) fn load(searcher: &Searcher, fields: Fields) -> Result<Documents> {
+        let mut found: Vec<(DocKey, u32, u32, u32)> = Vec::new();
+        let segments = searcher.segment_readers();
+        let columns: Vec<Columns> =
+            segments.iter().map(Columns::open).collect::<tantivy::Result<_>>().map_err(failed)?;
+        for (at, (segment, columns)) in (0..).zip(segments.iter().zip(&columns)) {
+            for doc in segment.doc_ids_alive() {
+                let key = columns.key(doc).ok_or_else(|| damaged("a passage without a key"))?;
+                found.push((key, columns.number(doc), at, doc));
+            }
         }
-        postings.advance();
+        found.sort_unstable();
+        let mut documents = Documents::default();
+        for passages in found.chunk_by(|a, b| a.0 == b.0) {
+            let (key, _, segment, doc) = passages[0];
+            let columns = &columns[segment as usize];
+            let mut meta: Meta =
+                columns.meta(key, doc).ok_or_else(|| damaged("a passage without a time"))?;
+            meta.passages = passages.iter().map(|(_, _, _, doc)| columns.range(*doc)).collect();
+            let norms = segments[segment as usize]
+                .get_fieldnorms_reader(fields.terms(key.kind, Field::Text));
+            let norms = norms.map_err(failed)?;
+            let lengths: Vec<u32> =
+                passages.iter().map(|(_, _, _, doc)| norms.fieldnorm(*doc)).collect();
+            documents.insert(Arc::new(meta), &lengths);
+        }
+        Ok(documents)
     }
-    Ok(None)
-}
 
-impl Columns {
-    fn open(segment: &SegmentReader) -> tantivy::Result<Self> {
-        let fast = segment.fast_fields();
-        Ok(Self {
-            kind: fast.u64("kind")?,
-            id_high: fast.u64("id_high")?,
-            id_low: fast.u64("id_low")?,
-            seq: fast.u64("seq")?,
-            start: fast.u64("start")?,
-            end: fast.u64("end")?,
-        })
-    }
-}
-
-/// Hands the statistics of the whole collection to the engine.
-struct Provider<'a> {
-    fields: Fields,
-    statistics: &'a Statistics,
-    terms: HashMap<Term, u64>,
-}
-
-impl<'a> Provider<'a> {
-    fn new(fields: Fields, query: &TextQuery, statistics: &'a Statistics) -> Self {
-        let terms = query.terms().iter().map(|term| fields.term(term.field, &term.term));
-        let terms = terms.zip(statistics.frequencies.iter().copied()).collect();
-        Self { fields, statistics, terms }
+    fn number(&self, segment: u32, doc: u32) -> PassageId {
+        let segment = self.segments.get(segment as usize);
+        segment.and_then(|numbers| numbers.passages.get(doc as usize)).copied().unwrap_or(NONE)
     }
 }
 
-impl Bm25StatisticsProvider for Provider<'_> {
-    fn total_num_tokens(&self, field: tantivy::schema::Field) -> tantivy::Result<u64> {
-        let field = Field::ALL.into_iter().find(|ours| self.fields.terms(*ours) == field);
-        Ok(field.map_or(0, |field| self.statistics.tokens[field.index()]))
+fn damaged(what: &str) -> Error {
+    Error::corrupt("text index", what)
+}
+
+impl Numbers {
+    fn of(segment: &SegmentReader, fields: Fields, documents: &Documents) -> tantivy::Result<Self> {
+        let columns = Columns::open(segment)?;
+        let mut passages = vec![NONE; segment.max_doc() as usize];
+        for doc in segment.doc_ids_alive() {
+            let key = columns.key(doc);
+            let Some(key) = key.filter(|key| documents.seq(*key) == columns.seq(doc)) else {
+                continue;
+            };
+            let passage = documents.passages_of(key).nth(columns.number(doc) as usize);
+            passages[doc as usize] = passage.unwrap_or(NONE);
+        }
+        let mut lengths = [Length::default(); TABLES];
+        for kind in Kind::ALL {
+            let of_kind = |passage: PassageId| {
+                documents.document(passage).is_some_and(|meta| meta.key.kind == kind)
+            };
+            let docs: Vec<u32> =
+                (0..).zip(&passages).filter(|(_, at)| of_kind(**at)).map(|(doc, _)| doc).collect();
+            for field in Field::ALL {
+                let norms = segment.get_fieldnorms_reader(fields.terms(kind, field))?;
+                docs.iter().for_each(|doc| {
+                    lengths[table(kind, field)].add(norms.fieldnorm(*doc), 1);
+                });
+            }
+        }
+        let (segment, deleted) = (segment.segment_id(), segment.num_deleted_docs());
+        Ok(Self { segment, deleted, passages, lengths })
+    }
+}
+
+impl Source for Committed {
+    fn matches(
+        &self,
+        kind: Kind,
+        field: Field,
+        term: &str,
+        emit: &mut dyn FnMut(Match),
+    ) -> Result<()> {
+        let term = self.fields.term(kind, field, term);
+        for (segment, numbers) in self.searcher.segment_readers().iter().zip(&self.segments) {
+            let index = segment.inverted_index(term.field()).map_err(failed)?;
+            let postings = index.read_postings(&term, WithFreqs);
+            let Some(mut postings) = postings.map_err(TantivyError::from).map_err(failed)? else {
+                continue;
+            };
+            let norms = segment.get_fieldnorms_reader(term.field()).map_err(failed)?;
+            while postings.doc() != TERMINATED {
+                let doc = postings.doc();
+                let passage = numbers.passages.get(doc as usize).copied().unwrap_or(NONE);
+                if passage != NONE {
+                    let (count, length) = (postings.term_freq(), norms.fieldnorm(doc));
+                    emit(Match { passage, count, length });
+                }
+                postings.advance();
+            }
+        }
+        Ok(())
     }
 
-    fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.statistics.passages)
+    /// Documents replaced or deleted since the commit still count.
+    fn length(&self, kind: Kind, field: Field) -> Length {
+        let lengths = self.segments.iter().map(|numbers| numbers.lengths[table(kind, field)]);
+        lengths.fold(Length::default(), Length::plus)
     }
 
-    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        Ok(self.terms.get(term).copied().unwrap_or(0))
+    fn phrase(&self, kind: Kind, phrase: &Phrase) -> Result<HashSet<PassageId>> {
+        let query = self.phrase_query(kind, phrase);
+        let found = self.searcher.search(&query, &DocSetCollector).map_err(failed)?;
+        let numbers = found.into_iter().map(|at| self.number(at.segment_ord, at.doc_id));
+        Ok(numbers.filter(|passage| *passage != NONE).collect())
+    }
+}
+
+impl Committed {
+    fn phrase_query(&self, kind: Kind, phrase: &Phrase) -> BooleanQuery {
+        let fields = Field::of_phrase(phrase).iter().map(|field| -> Box<dyn Query> {
+            let term = |term: &str| self.fields.term(kind, *field, term);
+            match &phrase.terms[..] {
+                [(_, only)] => Box::new(TermQuery::new(term(only), Basic)),
+                terms => {
+                    let terms = terms.iter().map(|(at, word)| (*at as usize, term(word)));
+                    Box::new(PhraseQuery::new_with_offset(terms.collect()))
+                }
+            }
+        });
+        BooleanQuery::union(fields.collect())
     }
 }

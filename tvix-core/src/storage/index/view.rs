@@ -1,22 +1,15 @@
 //! What queries of the local index see: one view of what is committed and what is not.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    Best,
-    entry::{Entry, Meta},
-    postings::Postings,
-    text::Committed,
-    vectors::Vectors,
-    writer::Commit,
+    documents::Documents, entry::Entry, nearest, postings::Postings, rank, rows::Rows,
+    text::Committed, vectors::Vectors, writer::Commit,
 };
 use crate::{
     Result,
     embed::Vector,
-    storage::{Change, DocKey, IndexQuery, Ranked, Seq},
+    storage::{Change, DocKey, Embedded, IndexQuery, Ranked, Seq},
 };
 
 /// A key, and the document that replaces what it held; `None` when it was deleted.
@@ -27,11 +20,17 @@ pub(super) type Pending = (DocKey, Option<Arc<Entry>>);
 pub(super) struct View {
     committed: Option<Arc<Committed>>,
     pub(super) cursor: Seq,
+    /// All documents that are found, wherever their terms are.
+    pub(super) documents: Documents,
     /// Changes of the commit that is under way.
     pub(super) frozen: Tier,
     /// Changes since. A key in here is no longer in the postings of `frozen`.
     pending: Tier,
     pub(super) vectors: Vectors,
+    /// Vectors that are not on disk.
+    pub(super) unsaved: Unsaved,
+    /// Those that are.
+    pub(super) rows: Option<Arc<Rows>>,
 }
 
 /// Changes that are searched in memory.
@@ -43,17 +42,26 @@ pub(super) struct Tier {
     last: Seq,
 }
 
-/// What a change means for the index.
-pub(super) enum Analysed {
-    /// A later change of the same document is indexed.
-    Stale,
-    Deleted,
-    /// The text is there; vectors may follow.
-    Known(Arc<Meta>),
-    New(Arc<Entry>),
+/// Vectors that are not on disk.
+#[derive(Default)]
+pub(super) struct Unsaved {
+    rows: HashMap<DocKey, Arc<Embedded>>,
+    /// All changes up to this one have their vectors.
+    cursor: Seq,
 }
 
 impl View {
+    /// A view of what was committed when the index was opened.
+    pub(super) fn of(documents: Documents, commit: Commit) -> Self {
+        let mut view = Self { documents, ..Self::default() };
+        view.show(commit);
+        view
+    }
+
+    pub(super) fn committed(&self) -> Option<&Committed> {
+        self.committed.as_deref()
+    }
+
     pub(super) fn show(&mut self, commit: Commit) {
         self.committed = Some(commit.committed);
         self.cursor = commit.cursor;
@@ -76,81 +84,83 @@ impl View {
         )
     }
 
-    pub(super) fn apply(
-        &mut self,
-        change: &Change,
-        analysed: Analysed,
-        vectors: Option<&Vec<Vector>>,
-    ) {
-        let key = change.key;
-        let meta = match analysed {
-            Analysed::Stale => return,
-            Analysed::Known(meta) => Some(meta),
-            Analysed::Deleted => {
-                self.supersede(change, None);
-                None
-            }
-            Analysed::New(entry) => {
-                let meta = Arc::clone(&entry.meta);
-                self.supersede(change, Some(entry));
-                Some(meta)
-            }
-        };
-        match (meta, vectors) {
-            (Some(meta), Some(vectors)) => self.vectors.insert(meta, vectors.clone()),
-            (meta, _) => self.vectors.keep_only(key, meta.map(|meta| meta.seq)),
-        }
+    /// Whether the document of a change is found as it is, or a later one of its key.
+    pub(super) fn knows(&self, change: &Change) -> bool {
+        self.documents.seq(change.key) >= Some(change.seq)
     }
 
-    fn supersede(&mut self, change: &Change, entry: Option<Arc<Entry>>) {
-        self.frozen.postings.remove(change.key);
-        match &entry {
-            Some(entry) => self.pending.postings.insert(entry),
-            None => self.pending.postings.remove(change.key),
+    /// Takes a change in; `entry` is its document, analysed.
+    pub(super) fn apply(&mut self, change: &Change, entry: Option<Arc<Entry>>) {
+        if self.knows(change) {
+            return;
         }
-        self.pending.changes.insert(change.key, entry);
+        let key = change.key;
+        let replaced = self.documents.passages_of(key);
+        self.frozen.postings.remove(replaced.clone());
+        self.pending.postings.remove(replaced);
+        match &entry {
+            Some(entry) => {
+                let passages = self.documents.insert(Arc::clone(&entry.meta), &entry.lengths());
+                self.pending.postings.insert(entry, passages);
+            }
+            None => self.documents.remove(key),
+        }
+        self.pending.changes.insert(key, entry);
         self.pending.last = self.pending.last.max(change.seq);
     }
 
-    /// The change of which the text under `key` is indexed.
-    pub(super) fn seq(&self, key: DocKey) -> Result<Option<Seq>> {
-        let tiers = [&self.pending, &self.frozen];
-        if let Some(entry) = tiers.into_iter().find_map(|tier| tier.changes.get(&key)) {
-            return Ok(entry.as_ref().map(|entry| entry.meta.seq));
+    /// Takes vectors in.
+    pub(super) fn apply_vectors(&mut self, embedded: &[Embedded], cursor: Seq) {
+        for embedded in embedded {
+            self.vectors.insert(embedded, &self.documents);
+            self.unsaved.rows.insert(embedded.key, Arc::new(embedded.clone()));
         }
-        self.committed.as_ref().map_or(Ok(None), |committed| committed.seq(key))
+        self.unsaved.cursor = self.unsaved.cursor.max(cursor);
     }
 
-    /// How many documents queries can find.
-    pub(super) fn documents(&self) -> Result<u64> {
-        let mut documents = self.pending.postings.documents() + self.frozen.postings.documents();
-        let Some(committed) = &self.committed else { return Ok(documents) };
-        documents += committed.documents();
-        let changed: HashSet<&DocKey> =
-            self.pending.changes.keys().chain(self.frozen.changes.keys()).collect();
-        for key in changed {
-            documents -= u64::from(committed.seq(*key)?.is_some());
-        }
-        Ok(documents)
+    /// Forgets all vectors, on disk and not.
+    pub(super) fn forget_vectors(&mut self) {
+        (self.vectors, self.unsaved, self.rows) = (Vectors::default(), Unsaved::default(), None);
     }
 
-    fn masked(&self, key: DocKey) -> bool {
-        self.pending.changes.contains_key(&key) || self.frozen.changes.contains_key(&key)
+    /// The vectors to save now, and how far they reach.
+    pub(super) fn unsaved(&self) -> (Vec<Arc<Embedded>>, Seq) {
+        (self.unsaved.rows.values().cloned().collect(), self.unsaved.cursor)
+    }
+
+    /// Forgets that `rows` are to be saved, but for those that were replaced meanwhile.
+    pub(super) fn saved(&mut self, rows: &[Arc<Embedded>]) {
+        for row in rows {
+            if self.unsaved.rows.get(&row.key).is_some_and(|now| Arc::ptr_eq(now, row)) {
+                self.unsaved.rows.remove(&row.key);
+            }
+        }
     }
 
     pub(super) fn keyword(&self, query: &IndexQuery) -> Result<Vec<Ranked>> {
-        let mut best = Best::default();
-        if query.text.is_empty() || query.limit == 0 {
-            return Ok(Vec::new());
+        let memory: [&dyn rank::Source; 2] = [&self.frozen.postings, &self.pending.postings];
+        let disk = self.committed.as_deref().map(|committed| committed as &dyn rank::Source);
+        let sources: Vec<&dyn rank::Source> = disk.into_iter().chain(memory).collect();
+        rank::keyword(query, &self.documents, &sources)
+    }
+
+    pub(super) fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
+        let exact = |keys: &[DocKey]| self.exact(keys);
+        nearest::nearest(query, vector, &self.documents, &self.vectors, &exact)
+    }
+
+    fn exact(&self, keys: &[DocKey]) -> Result<Vec<Embedded>> {
+        let mut found = Vec::with_capacity(keys.len());
+        let mut on_disk = Vec::new();
+        for key in keys {
+            match self.unsaved.rows.get(key) {
+                Some(row) => found.push(Embedded::clone(row)),
+                None => on_disk.push(*key),
+            }
         }
-        let mut statistics = self.pending.postings.statistics(&query.text);
-        statistics.add(&self.frozen.postings.statistics(&query.text));
-        if let Some(committed) = &self.committed {
-            statistics.add(&committed.statistics(&query.text)?);
-            committed.search(query, &statistics, &|key| self.masked(key), &mut best)?;
+        if let Some(rows) = self.rows.as_ref().filter(|_| !on_disk.is_empty()) {
+            found.extend(rows.get(&on_disk)?);
         }
-        self.frozen.postings.search(query, &statistics, &mut best);
-        self.pending.postings.search(query, &statistics, &mut best);
-        Ok(best.ranked(query.limit))
+        Ok(found)
     }
 }

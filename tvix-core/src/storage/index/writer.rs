@@ -13,14 +13,15 @@ use tantivy::{
 };
 
 use super::{
+    documents::Documents,
     schema::{Fields, TOKENIZER, Terms, schema},
     text::{Committed, failed},
-    view::Pending,
+    view::{Pending, View},
 };
 use crate::{Error, Result, storage::Seq};
 
 /// Version of what analysis puts into the index. An index of another version is built anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Memory in which a commit is prepared, in bytes.
 const WRITER_MEMORY: usize = 30 << 20;
 
@@ -35,16 +36,19 @@ pub(super) struct Engine {
     writer: Option<IndexWriter>,
 }
 
-/// What a commit leaves: a new view, and how far it reaches.
+/// What a commit leaves, and how far it reaches.
 pub(super) struct Commit {
     pub(super) committed: Arc<Committed>,
     pub(super) cursor: Seq,
 }
 
+/// An index that was opened, and what is in it.
+pub(super) type Opened = (Engine, Documents, Commit);
+
 impl Engine {
     /// Opens the index in `folder`, which is made if it is missing. One that cannot be opened or is
     /// of another version is wiped: it comes back from the change log.
-    pub(super) fn open(folder: &Path) -> Result<(Self, Commit)> {
+    pub(super) fn open(folder: &Path) -> Result<Opened> {
         let opened = guarded(|| Self::try_open(folder));
         opened.or_else(|error| {
             tracing::warn!(folder = %folder.display(), %error, "text index is built anew");
@@ -53,7 +57,7 @@ impl Engine {
         })
     }
 
-    fn try_open(folder: &Path) -> Result<(Self, Commit)> {
+    fn try_open(folder: &Path) -> Result<Opened> {
         fs::create_dir_all(folder).map_err(|error| Error::backend("text index", error))?;
         let (schema, fields) = schema();
         let tokenizers = TokenizerManager::default();
@@ -67,14 +71,16 @@ impl Engine {
         let cursor = cursor(&index)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual);
         let reader = reader.doc_store_cache_num_blocks(1).try_into().map_err(failed)?;
-        let committed = Arc::new(Committed::new(reader.searcher(), fields)?);
+        let searcher = reader.searcher();
+        let documents = Committed::load(&searcher, fields)?;
+        let committed = Arc::new(Committed::new(searcher, fields, &documents, None)?);
         let engine = Self { folder: folder.to_owned(), fields, index, reader, writer: None };
-        Ok((engine, Commit { committed, cursor }))
+        Ok((engine, documents, Commit { committed, cursor }))
     }
 
     /// Replaces or removes the documents under the given keys and commits with `cursor`. After an
-    /// error nothing of it is visible, and the same call may succeed later.
-    pub(super) fn commit(&mut self, changes: &[Pending], cursor: Seq) -> Result<Commit> {
+    /// error nothing of it is on disk, and the same call may succeed later.
+    pub(super) fn commit(&mut self, changes: &[Pending], cursor: Seq) -> Result<()> {
         let committed = self.try_commit(changes, cursor);
         if committed.is_err() {
             // Drops what was added but not committed.
@@ -83,7 +89,7 @@ impl Engine {
         committed
     }
 
-    fn try_commit(&mut self, changes: &[Pending], cursor: Seq) -> Result<Commit> {
+    fn try_commit(&mut self, changes: &[Pending], cursor: Seq) -> Result<()> {
         let fields = self.fields;
         let writer = self.writer()?;
         for (key, entry) in changes {
@@ -95,9 +101,14 @@ impl Engine {
         let mut prepared = writer.prepare_commit().map_err(failed)?;
         prepared.set_payload(&payload(cursor));
         prepared.commit().map_err(failed)?;
-        self.reader.reload().map_err(failed)?;
-        let committed = Arc::new(Committed::new(self.reader.searcher(), fields)?);
-        Ok(Commit { committed, cursor })
+        self.reader.reload().map_err(failed)
+    }
+
+    /// What the last commit left, up to `cursor`, with the numbers of `view`'s documents.
+    pub(super) fn committed(&self, view: &View, cursor: Seq) -> Result<Commit> {
+        let searcher = self.reader.searcher();
+        let committed = Committed::new(searcher, self.fields, &view.documents, view.committed())?;
+        Ok(Commit { committed: Arc::new(committed), cursor })
     }
 
     fn writer(&mut self) -> Result<&mut IndexWriter> {
@@ -118,12 +129,12 @@ impl Engine {
     }
 
     /// Starts again with an empty folder.
-    pub(super) fn reset(&mut self) -> Result<Commit> {
+    pub(super) fn reset(&mut self) -> Result<View> {
         self.writer = None;
         wipe(&self.folder)?;
-        let (engine, commit) = Self::try_open(&self.folder)?;
+        let (engine, documents, commit) = Self::try_open(&self.folder)?;
         *self = engine;
-        Ok(commit)
+        Ok(View::of(documents, commit))
     }
 }
 
@@ -133,10 +144,10 @@ fn guarded<T>(open: impl FnOnce() -> Result<T>) -> Result<T> {
         .unwrap_or_else(|_| Err(Error::corrupt("text index", "the engine gave up reading it")))
 }
 
-fn wipe(folder: &Path) -> Result<()> {
+pub(super) fn wipe(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::backend("removing the text index", error))
+            Err(Error::backend("removing an index", error))
         }
         _ => Ok(()),
     }

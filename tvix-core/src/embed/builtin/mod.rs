@@ -1,0 +1,143 @@
+//! The model inside of the crate: a vector for each piece of a word, and a text is their sum.
+//!
+//! How it was made, from which texts, and how well it does stands in `models/README.md`. It needs no
+//! runtime and takes microseconds a text; it knows English.
+
+mod rows;
+mod wordpiece;
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+
+use self::{
+    rows::Rows,
+    wordpiece::{Piece, Vocabulary},
+};
+use super::{Embedder, Hints, Model, Role, Vector};
+use crate::{Error, Result};
+
+/// The weights, decoded at first use.
+static BUILT_IN: LazyLock<Result<Weights>> =
+    LazyLock::new(|| Weights::parse(include_bytes!("../../../models/tvix-static-256.tvs")));
+
+/// The built-in model. Cheap to make and to clone.
+#[derive(Debug, Clone)]
+pub struct BuiltIn {
+    model: Model,
+}
+
+#[derive(Debug)]
+struct Weights {
+    vocabulary: Vocabulary,
+    rows: Rows,
+}
+
+impl Default for BuiltIn {
+    fn default() -> Self {
+        Self { model: Model { name: "tvix-static-256 v1".to_owned(), dimension: 256 } }
+    }
+}
+
+impl BuiltIn {
+    /// The vector of `text`, of length 1; all zero when no piece of it is known.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::Error::Corrupt) when the weights in this build are damaged.
+    pub fn vector(&self, text: &str) -> Result<Vector> {
+        let weights = weights()?;
+        let mut sum = vec![0.0; weights.rows.dimension()];
+        weights.vocabulary.pieces(text, &mut |piece| weights.rows.add(piece, &mut sum));
+        super::normalise(&mut sum);
+        Ok(sum)
+    }
+
+    /// The query, ready for [`LateInteraction::score`].
+    ///
+    /// # Errors
+    /// As [`BuiltIn::vector`].
+    pub fn late_interaction(&self, query: &str) -> Result<LateInteraction> {
+        let weights = weights()?;
+        let pieces = distinct(&weights.vocabulary, query);
+        let pieces = pieces.into_iter().map(|piece| (piece, weights.rows.norm(piece))).collect();
+        Ok(LateInteraction { weights, pieces })
+    }
+}
+
+/// A query that is compared with texts piece by piece.
+///
+/// Khattab & Zaharia, "ColBERT" (2020), with the static rows in place of contextual ones.
+#[derive(Debug, Clone)]
+pub struct LateInteraction {
+    weights: &'static Weights,
+    /// Distinct pieces with the length of their rows, which is how much they tell.
+    pieces: Vec<(Piece, f32)>,
+}
+
+impl LateInteraction {
+    /// How well `text` covers the query, from -1 to 1: for each piece of the query the greatest
+    /// cosine with any piece of the text, averaged by how much the piece tells.
+    pub fn score(&self, text: &str) -> f32 {
+        let rows = &self.weights.rows;
+        let of_text = distinct(&self.weights.vocabulary, text);
+        let nearest = |piece: Piece| match of_text.binary_search(&piece) {
+            Ok(_) => 1.0,
+            Err(_) => of_text.iter().map(|other| rows.cosine(piece, *other)).fold(-1.0, f32::max),
+        };
+        let total: f32 = self.pieces.iter().map(|(_, weight)| weight).sum();
+        let sum: f32 = self.pieces.iter().map(|(piece, weight)| weight * nearest(*piece)).sum();
+        if of_text.is_empty() || total == 0.0 { 0.0 } else { sum / total }
+    }
+}
+
+/// The pieces of `text`, each once, in the order of their numbers.
+fn distinct(vocabulary: &Vocabulary, text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    vocabulary.pieces(text, &mut |piece| pieces.push(piece));
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
+}
+
+fn weights() -> Result<&'static Weights> {
+    BUILT_IN.as_ref().map_err(|error| Error::corrupt("the built-in model", error))
+}
+
+impl Weights {
+    /// Reads `TVS1 | rows u32 | dimension u32 | length u32 | vocabulary | scales f32 | rows i8`, all
+    /// little-endian; the vocabulary has one piece a line.
+    fn parse(bytes: &'static [u8]) -> Result<Self> {
+        Self::read(bytes).ok_or_else(|| Error::corrupt("the built-in model", "it is cut off"))
+    }
+
+    fn read(bytes: &'static [u8]) -> Option<Self> {
+        let bytes = bytes.strip_prefix(b"TVS1")?;
+        let (count, bytes) = number(bytes)?;
+        let (dimension, bytes) = number(bytes)?;
+        let (length, bytes) = number(bytes)?;
+        let (vocabulary, bytes) = bytes.split_at_checked(length)?;
+        let (scales, rows) = bytes.split_at_checked(count.checked_mul(4)?)?;
+        let vocabulary = Vocabulary::of_lines(std::str::from_utf8(vocabulary).ok()?);
+        Some(Self { vocabulary, rows: Rows::new(dimension, scales, rows)? })
+    }
+}
+
+fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_le_bytes(*number) as usize, rest))
+}
+
+#[async_trait]
+impl Embedder for BuiltIn {
+    fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { instant: true, dense: 0.3, unrelated: 0.25 }
+    }
+
+    async fn embed(&self, texts: &[&str], _: Role) -> Result<Vec<Vector>> {
+        texts.iter().map(|text| self.vector(text)).collect()
+    }
+}

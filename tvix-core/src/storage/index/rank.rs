@@ -1,0 +1,279 @@
+//! The keyword leg: BM25 over every source of postings, and what of the query each hit holds.
+
+use std::{cmp::Ordering, collections::HashSet};
+
+use super::{
+    bm25::Scorer,
+    documents::{Documents, NONE, PassageId},
+};
+use crate::{
+    Result,
+    search::analyze::{Field, Phrase, TermSet},
+    storage::{DocKey, IndexQuery, Kind, Ranked},
+};
+
+/// The weight of what a memory's neighbours say, beside what it says itself.
+const CONTEXT: f32 = 1.0;
+/// Passages looked at for each document wanted: several may be of one document.
+const PASSAGES_PER_DOCUMENT: usize = 4;
+
+/// A passage that holds a term.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Match {
+    pub(super) passage: PassageId,
+    /// How often.
+    pub(super) count: u32,
+    /// How many terms the field has there.
+    pub(super) length: u32,
+}
+
+/// The sizes of a field over all passages.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Length {
+    terms: u64,
+    passages: u64,
+}
+
+impl Length {
+    pub(super) fn add(&mut self, terms: u32, passages: u64) {
+        self.terms += u64::from(terms);
+        self.passages += passages;
+    }
+
+    pub(super) fn remove(&mut self, terms: u32, passages: u64) {
+        self.terms -= u64::from(terms);
+        self.passages -= passages;
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self { terms: self.terms + other.terms, passages: self.passages + other.passages }
+    }
+
+    fn mean(self) -> f32 {
+        self.terms as f32 / self.passages.max(1) as f32
+    }
+}
+
+/// Where postings come from. Passages that were replaced or deleted may be among them.
+pub(super) trait Source {
+    /// Hands the passages that hold `term` to `emit`.
+    fn matches(
+        &self,
+        kind: Kind,
+        field: Field,
+        term: &str,
+        emit: &mut dyn FnMut(Match),
+    ) -> Result<()>;
+
+    /// The sizes of a field.
+    fn length(&self, kind: Kind, field: Field) -> Length;
+
+    /// The passages that hold `phrase`.
+    fn phrase(&self, kind: Kind, phrase: &Phrase) -> Result<HashSet<PassageId>>;
+}
+
+/// The documents that share terms with `query`, best first.
+pub(super) fn keyword(
+    query: &IndexQuery,
+    documents: &Documents,
+    sources: &[&dyn Source],
+) -> Result<Vec<Ranked>> {
+    if query.text.is_empty() || query.limit == 0 {
+        return Ok(Vec::new());
+    }
+    let mut ranking = Ranking::new(query, documents, sources);
+    for number in 0..query.text.terms().len() {
+        ranking.add_term(number)?;
+    }
+    let best = ranking.best()?;
+    Ok(ranking.with_terms(best))
+}
+
+struct Ranking<'a> {
+    query: &'a IndexQuery,
+    documents: &'a Documents,
+    sources: &'a [&'a dyn Source],
+    /// By number of the passage.
+    scores: Vec<f32>,
+    /// Passages whose score is greater than zero.
+    touched: Vec<PassageId>,
+    /// One list a term of the query.
+    matches: Vec<Vec<Match>>,
+    /// Occurrences among a passage and its neighbours, of one term at a time.
+    around: Vec<u32>,
+}
+
+impl<'a> Ranking<'a> {
+    fn new(query: &'a IndexQuery, documents: &'a Documents, sources: &'a [&'a dyn Source]) -> Self {
+        let around = if query.uses_context() { documents.passages() } else { 0 };
+        Self {
+            query,
+            documents,
+            sources,
+            scores: vec![0.0; documents.passages()],
+            touched: Vec::new(),
+            matches: Vec::new(),
+            around: vec![0; around],
+        }
+    }
+
+    fn add_term(&mut self, number: usize) -> Result<()> {
+        let term = &self.query.text.terms()[number];
+        let (kind, mut found, mut length) = (self.query.kind, Vec::new(), Length::default());
+        for source in self.sources {
+            source.matches(kind, term.field, &term.term, &mut |entry| {
+                if self.documents.document(entry.passage).is_some() {
+                    found.push(entry);
+                }
+            })?;
+            length = length.plus(source.length(kind, term.field));
+        }
+        let frequency = found.len() as u64;
+        let scorer = Scorer::new(kind, term.weight, frequency, length.passages, length.mean());
+        for entry in &found {
+            self.add(entry.passage, scorer.score(entry.count, entry.length));
+        }
+        if self.query.uses_context() && term.field == Field::Text {
+            self.add_context(term.weight * CONTEXT, length.passages, &found);
+        }
+        self.matches.push(found);
+        Ok(())
+    }
+
+    fn add(&mut self, passage: PassageId, score: f32) {
+        let Some(sum) = self.scores.get_mut(passage as usize) else { return };
+        if *sum == 0.0 {
+            self.touched.push(passage);
+        }
+        *sum += score;
+    }
+
+    /// The same term once more, in a field that holds each passage with its neighbours. There is no
+    /// such field on disk: what stands in it follows from who stands next to whom.
+    fn add_context(&mut self, weight: f32, passages: u64, found: &[Match]) {
+        let mut touched = Vec::with_capacity(found.len() * 2);
+        for entry in found {
+            let [before, after] = self.documents.around(entry.passage);
+            for passage in [before, entry.passage, after].into_iter().filter(|at| *at != NONE) {
+                let Some(count) = self.around.get_mut(passage as usize) else { continue };
+                if *count == 0 {
+                    touched.push(passage);
+                }
+                *count += entry.count;
+            }
+        }
+        let (frequency, mean) = (touched.len() as u64, self.documents.mean_context());
+        let scorer = Scorer::new(self.query.kind, weight, frequency, passages, mean);
+        for passage in touched {
+            let count = std::mem::take(&mut self.around[passage as usize]);
+            self.add(passage, scorer.score(count, self.documents.context_length(passage)));
+        }
+    }
+
+    /// The best passages of the best documents.
+    fn best(&self) -> Result<Vec<(PassageId, f32)>> {
+        let phrases = self.in_all_phrases()?;
+        let wanted = |passage: &PassageId| {
+            phrases.as_ref().is_none_or(|phrases| phrases.contains(passage))
+                && self.documents.accepts(*passage, self.query)
+        };
+        let passages = self.touched.iter().copied().filter(wanted);
+        let scored = passages.map(|passage| (passage, self.scores[passage as usize]));
+        Ok(best_documents(scored.collect(), self.documents, self.query.limit))
+    }
+
+    /// The passages that hold one of the query's phrases, of documents that hold all of them; `None`
+    /// without phrases.
+    fn in_all_phrases(&self) -> Result<Option<HashSet<PassageId>>> {
+        let (mut passages, mut all) = (HashSet::new(), None::<HashSet<DocKey>>);
+        for phrase in self.query.text.phrases() {
+            let mut keys = HashSet::new();
+            for source in self.sources {
+                for passage in source.phrase(self.query.kind, phrase)? {
+                    keys.extend(self.documents.document(passage).map(|meta| meta.key));
+                    passages.insert(passage);
+                }
+            }
+            all = Some(all.map_or_else(|| keys.clone(), |all| &all & &keys));
+        }
+        let Some(all) = all else { return Ok(None) };
+        let held = |passage: &PassageId| {
+            self.documents.document(*passage).is_some_and(|meta| all.contains(&meta.key))
+        };
+        passages.retain(held);
+        Ok(Some(passages))
+    }
+
+    /// Adds to each of the best which terms of the query it holds.
+    fn with_terms(mut self, best: Vec<(PassageId, f32)>) -> Vec<Ranked> {
+        // From here on a score below zero marks one of the best, by its place among them.
+        for (at, (passage, _)) in best.iter().enumerate() {
+            self.scores[*passage as usize] = -1.0 - at as f32;
+        }
+        let mut terms = vec![(TermSet::default(), TermSet::default()); best.len()];
+        for (number, matches) in self.matches.iter().enumerate() {
+            for entry in matches {
+                if let Some(at) = self.place(entry.passage) {
+                    terms[at].0.insert(number);
+                }
+                if self.query.uses_context() {
+                    let around = self.documents.around(entry.passage);
+                    around.into_iter().filter_map(|passage| self.place(passage)).for_each(|at| {
+                        terms[at].1.insert(number);
+                    });
+                }
+            }
+        }
+        let ranked = best.into_iter().zip(terms);
+        let ranked = ranked.filter_map(|((passage, score), (terms, around))| {
+            let key = self.documents.document(passage)?.key;
+            let passage = self.documents.range(passage);
+            Some(Ranked { key, score, passage, terms, around, cosine: None })
+        });
+        ranked.collect()
+    }
+
+    fn place(&self, passage: PassageId) -> Option<usize> {
+        let mark = self.scores.get(passage as usize).copied().filter(|mark| *mark < 0.0)?;
+        Some((-1.0 - mark) as usize)
+    }
+}
+
+/// The best passage of each of the best `limit` documents, best first; of equals the lower key, and
+/// the passage that comes first in the text.
+pub(super) fn best_documents(
+    mut passages: Vec<(PassageId, f32)>,
+    documents: &Documents,
+    limit: usize,
+) -> Vec<(PassageId, f32)> {
+    let place = |passage: PassageId| documents.document(passage).map(|meta| (meta.key, passage));
+    let order = |a: &(PassageId, f32), b: &(PassageId, f32)| {
+        b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)))
+    };
+    let mut looked_at = limit.saturating_mul(PASSAGES_PER_DOCUMENT);
+    loop {
+        let few = looked_at.min(passages.len());
+        if few > 0 && few < passages.len() {
+            passages.select_nth_unstable_by(few - 1, order);
+        }
+        let best = first_of_each(&mut passages[..few], order, documents, limit);
+        if best.len() == limit || few == passages.len() {
+            return best;
+        }
+        looked_at = looked_at.saturating_mul(8);
+    }
+}
+
+fn first_of_each(
+    passages: &mut [(PassageId, f32)],
+    order: impl Fn(&(PassageId, f32), &(PassageId, f32)) -> Ordering,
+    documents: &Documents,
+    limit: usize,
+) -> Vec<(PassageId, f32)> {
+    passages.sort_unstable_by(order);
+    let mut seen: HashSet<DocKey> = HashSet::new();
+    let new = |passage: &&(PassageId, f32)| {
+        documents.document(passage.0).is_some_and(|meta| seen.insert(meta.key))
+    };
+    passages.iter().filter(new).take(limit).copied().collect()
+}
