@@ -1,5 +1,7 @@
 //! `config.toml` and its overlay by environment variables.
 
+mod embed;
+
 use std::{fs, io, path::Path};
 
 use serde::Deserialize;
@@ -41,6 +43,8 @@ struct ConfigFile {
     reply_budget: Option<usize>,
     wiki_quota: Option<u64>,
     store: Option<String>,
+    search: embed::SearchKeys,
+    embed: embed::EmbedKeys,
 }
 
 /// The least reply budget that still holds one useful hit.
@@ -77,11 +81,16 @@ impl Config {
         settings.reply_budget = file.reply_budget.unwrap_or(Settings::REPLY_BUDGET);
         check_budget(settings.reply_budget).map_err(in_file)?;
         settings.store = file.store.as_deref().map(store).transpose().map_err(in_file)?;
+        let in_table = |table: &'static str| move |error| in_file(format!("{table}.{error}"));
+        settings.search = file.search.check().map_err(in_table("search"))?;
+        settings.embed = file.embed.check().map_err(in_table("embed"))?;
         Ok(config)
     }
 
     /// Lets environment variables win over the file: `lookup` returns the value of a variable.
-    /// Known: `TVIX_TOOLSETS`, `TVIX_LOG`, `TVIX_SECRETS`, `TVIX_REPLY_BUDGET`, `TVIX_WIKI_QUOTA`.
+    /// Known: `TVIX_TOOLSETS`, `TVIX_LOG`, `TVIX_SECRETS`, `TVIX_REPLY_BUDGET`, `TVIX_WIKI_QUOTA`,
+    /// `TVIX_SEARCH_FUSION`, `TVIX_SEARCH_DENSE`, `TVIX_EMBED_KIND`, `TVIX_EMBED_PATH`, `TVIX_EMBED_URL`,
+    /// `TVIX_EMBED_MODEL`, `TVIX_EMBED_KEY_ENV`.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] naming the variable.
@@ -110,6 +119,8 @@ impl Config {
         if let Some(quota) = get("TVIX_WIKI_QUOTA") {
             self.settings.wiki_quota = Some(number("TVIX_WIKI_QUOTA", &quota)?);
         }
+        embed::overlay_search(&mut self.settings.search, get)?;
+        embed::overlay_embed(&mut self.settings.embed, get)?;
         Ok(self)
     }
 

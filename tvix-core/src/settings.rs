@@ -1,6 +1,12 @@
 //! What the owner of a store may set.
 
+mod embed;
+mod search;
+
 use serde::{Deserialize, Serialize};
+
+pub use embed::{EmbedSettings, Endpoint, KeyVariable, ModelName};
+pub use search::{Dense, FusionKind, SearchMode, SearchSettings};
 
 /// Settings of one store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +21,12 @@ pub struct Settings {
     /// Which document store a new data folder gets; `None`: [`StoreKind::default`]. A folder that is
     /// there keeps the one it has, and naming another is an error.
     pub store: Option<StoreKind>,
+    /// How search fuses words and meaning.
+    #[serde(default)]
+    pub search: SearchSettings,
+    /// Which model turns texts into vectors.
+    #[serde(default)]
+    pub embed: EmbedSettings,
 }
 
 impl Settings {
@@ -29,6 +41,8 @@ impl Default for Settings {
             reply_budget: Self::REPLY_BUDGET,
             wiki_quota: None,
             store: None,
+            search: SearchSettings::default(),
+            embed: EmbedSettings::default(),
         }
     }
 }

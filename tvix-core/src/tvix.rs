@@ -9,8 +9,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Error, Memory, Project, Result, Wiki,
     admin::{Admin, Place},
+    embed::{BuiltIn, Embedder},
     profile::ProfileSource,
-    search::Notice,
+    search::{Meaning, Notice},
     settings::Settings,
     storage::{
         Batch, Condition, DocKey, Document, DocumentStore, Kind, MemoryStore, Operation, Request,
@@ -46,8 +47,22 @@ struct Engine {
     clock: Arc<dyn Clock>,
     settings: Settings,
     profile: ProfileSource,
+    meaning: Meaning,
     /// The data folder, and with it the lock on it.
     folder: Option<Box<dyn Place>>,
+}
+
+/// A handle that does not keep the store open.
+#[cfg(feature = "local")]
+pub(crate) struct WeakTvix(std::sync::Weak<Engine>);
+
+#[cfg(feature = "local")]
+impl WeakTvix {
+    /// The handle, unless the last one was dropped.
+    pub(crate) fn upgrade(&self) -> Option<Tvix> {
+        let engine = self.0.upgrade()?;
+        Some(Tvix { engine, source: Source::library(), request: None })
+    }
 }
 
 /// Puts a [`Tvix`] together from parts.
@@ -58,6 +73,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     settings: Settings,
     profile: ProfileSource,
+    embedder: Option<Arc<dyn Embedder>>,
 }
 
 impl Builder {
@@ -75,6 +91,13 @@ impl Builder {
         self
     }
 
+    /// Replaces the built-in model; with `None` search is by word alone.
+    #[must_use]
+    pub fn embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        self.embedder = embedder;
+        self
+    }
+
     /// Says where the user's profile is.
     #[must_use]
     pub fn profile(mut self, profile: ProfileSource) -> Self {
@@ -88,10 +111,20 @@ impl Builder {
     }
 
     fn build_holding(self, folder: Option<Box<dyn Place>>) -> Tvix {
-        let Self { store, index, clock, settings, profile } = self;
+        let Self { store, index, clock, settings, profile, embedder } = self;
+        let meaning = Meaning::new(embedder);
         let (applied, begins_after) = (Mutex::new(None), OnceCell::new());
-        let engine =
-            Engine { store, index, applied, begins_after, clock, settings, profile, folder };
+        let engine = Engine {
+            store,
+            index,
+            applied,
+            begins_after,
+            clock,
+            settings,
+            profile,
+            meaning,
+            folder,
+        };
         Tvix { engine: Arc::new(engine), source: Source::library(), request: None }
     }
 }
@@ -112,6 +145,7 @@ impl Tvix {
             clock,
             settings: Settings::default(),
             profile: ProfileSource::default(),
+            embedder: Some(Arc::new(BuiltIn::default())),
         }
     }
 
@@ -153,7 +187,9 @@ impl Tvix {
         let store = folder.open_store()?;
         let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
         let profile = ProfileSource::File(folder.profile_file());
+        let embedder = crate::embed::open(&settings.embed)?;
         let builder = Self::builder(store, index).settings(settings).profile(profile);
+        let builder = builder.embedder(embedder);
         Ok(builder.build_holding(Some(Box::new(folder))))
     }
 
@@ -219,6 +255,16 @@ impl Tvix {
         &*self.engine.index
     }
 
+    pub(crate) fn meaning(&self) -> &Meaning {
+        &self.engine.meaning
+    }
+
+    /// A handle that does not keep the store open.
+    #[cfg(feature = "local")]
+    pub(crate) fn downgrade(&self) -> WeakTvix {
+        WeakTvix(Arc::downgrade(&self.engine))
+    }
+
     pub(crate) fn folder(&self) -> Option<&dyn Place> {
         self.engine.folder.as_deref()
     }
@@ -271,7 +317,10 @@ impl Tvix {
             Some(seq) => seq,
             None => self.begins_after().await?,
         };
-        self.apply_after(seen, &mut applied).await
+        self.apply_after(seen, &mut applied).await?;
+        drop(applied);
+        self.embed_new().await;
+        Ok(())
     }
 
     /// Builds the index anew from the log; nothing else writes to it meanwhile.
@@ -279,7 +328,11 @@ impl Tvix {
         let mut applied = self.engine.applied.lock().await;
         *applied = Some(Seq::ZERO);
         self.index().reset().await?;
-        self.apply_after(Seq::ZERO, &mut applied).await
+        self.meaning().forget().await;
+        self.apply_after(Seq::ZERO, &mut applied).await?;
+        drop(applied);
+        self.embed_new().await;
+        Ok(())
     }
 
     async fn begins_after(&self) -> Result<Seq> {

@@ -8,13 +8,13 @@ use std::sync::{
 use async_trait::async_trait;
 use tvix_core::{
     Error, Result, Search, Settings, Tvix,
-    embed::Vector,
+    embed::{Model, Vector},
     memory::{AddStatus, NewMemory},
     search::{Notice, Query},
     settings::SecretPolicy,
     storage::{
-        Change, DocKey, Filter, IndexQuery, IndexState, Kind, MemoryStore, Page, Ranked,
-        SearchIndex, Seq, index::MemoryIndex,
+        Change, DocKey, Embedded, Filter, IndexQuery, IndexState, Kind, MemoryStore, Neighbours,
+        Page, Ranked, SearchIndex, Seq, index::MemoryIndex,
     },
     tools::{CallContext, Service, Toolset},
     types::{Clock, Id, Metadata, ProjectSlug, QueryText, RequestId, Source, Timestamp},
@@ -250,11 +250,11 @@ impl SearchIndex for Shaky {
         self.inner.cursor().await
     }
 
-    async fn apply(&self, changes: &[Change], vectors: Option<&[Vec<Vector>]>) -> Result<()> {
+    async fn apply(&self, changes: &[Change]) -> Result<()> {
         if self.fails.load(Ordering::Relaxed) {
             return Err(Error::backend("indexing", "told to fail"));
         }
-        self.inner.apply(changes, vectors).await
+        self.inner.apply(changes).await
     }
 
     async fn keyword(&self, query: &IndexQuery) -> Result<Vec<Ranked>> {
@@ -263,6 +263,18 @@ impl SearchIndex for Shaky {
 
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
         self.inner.nearest(query, vector).await
+    }
+
+    async fn vector_cursor(&self, model: &Model) -> Result<Seq> {
+        self.inner.vector_cursor(model).await
+    }
+
+    async fn apply_vectors(&self, embedded: &[Embedded], cursor: Seq) -> Result<()> {
+        self.inner.apply_vectors(embedded, cursor).await
+    }
+
+    async fn neighbours(&self, keys: &[DocKey]) -> Result<Vec<Neighbours>> {
+        self.inner.neighbours(keys).await
     }
 
     async fn indexed(&self, keys: &[DocKey]) -> Result<Vec<Option<Seq>>> {

@@ -69,3 +69,12 @@ pub(crate) fn normalise(vector: &mut [f32]) {
         vector.iter_mut().for_each(|x| *x /= length);
     }
 }
+
+/// The model that `settings` ask for; `None`: search is by word alone.
+///
+/// # Errors
+/// As the model's own; it is not loaded before its first use.
+#[allow(clippy::unnecessary_wraps)]
+pub fn open(_: &crate::settings::EmbedSettings) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
+    Ok(Some(std::sync::Arc::new(BuiltIn::default())))
+}

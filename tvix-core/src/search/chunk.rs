@@ -12,6 +12,9 @@ pub const CHUNK_MAX: usize = 800;
 /// The greatest overlap of a chunk with the one before it, in characters.
 pub const OVERLAP_MAX: usize = 200;
 
+/// The greatest length of a text that is embedded as a whole, in characters.
+pub const PART_MAX: usize = 500;
+
 /// The least length at which a heading ends a chunk: shorter sections share one.
 const SECTION_MIN: usize = 200;
 /// The least length at which a sentence ends a chunk.
@@ -58,6 +61,25 @@ pub fn chunks(text: &str) -> Vec<Chunk> {
         }
         start = next_start(&borders, end);
     }
+}
+
+/// Cuts a chunk into the parts that are embedded, since the vector of a long text is like that of any
+/// other: itself up to [`PART_MAX`] characters, else two parts of about the same length.
+pub fn parts(chunk: &str) -> Vec<Range<usize>> {
+    let borders = borders(chunk, &[]);
+    if borders.len() <= PART_MAX {
+        return vec![0..chunk.len()];
+    }
+    let middle = borders.len() / 2;
+    let reach = middle / 2..=borders.len() - middle / 2;
+    let nearest = |least: Border| {
+        let fit =
+            reach.clone().filter(|at| borders.get(*at).is_some_and(|border| *border >= least));
+        fit.min_by_key(|at| at.abs_diff(middle))
+    };
+    let cut = nearest(Border::Sentence).or_else(|| nearest(Border::Word)).unwrap_or(middle);
+    let cut = chunk.char_indices().nth(cut).map_or(chunk.len(), |(at, _)| at);
+    vec![0..cut, cut..chunk.len()]
 }
 
 /// Where the chunk that begins at character `start` ends, with more than [`CHUNK_MAX`] left.
@@ -226,6 +248,16 @@ mod tests {
         assert!(
             texts(&chinese).iter().all(|chunk| chunk.starts_with('项') && chunk.ends_with('。'))
         );
+    }
+
+    #[test]
+    fn a_long_chunk_is_embedded_in_two_parts_of_whole_sentences() {
+        let text = "The quick brown fox jumps over the lazy dog. ".repeat(17);
+        let [first, second] = &parts(&text)[..] else { panic!("two parts") };
+        assert_eq!((first.start, first.end, second.end), (0, second.start, text.len()));
+        assert!(text[second.clone()].starts_with("The") && first.len().abs_diff(second.len()) < 50);
+        assert_eq!(parts("short"), [0..5]);
+        assert_eq!(parts(&"猫".repeat(700)), [0..1050, 1050..2100]);
     }
 
     #[test]

@@ -4,18 +4,27 @@ use async_trait::async_trait;
 
 use crate::{
     Result, Tvix,
-    storage::{DocKey, Document, Facet, Filter, IndexQuery, Kind, Page, Ranked, ScopeFilter},
+    storage::{DocKey, Document, Facet, Filter, Kind, Page, ScopeFilter},
     types::{Id, QueryText},
 };
 
 pub mod analyze;
 pub mod chunk;
+mod fusion;
+mod hybrid;
+mod meaning;
 pub(crate) mod notice;
 mod recent;
+mod related;
 mod score;
+#[cfg(feature = "local")]
+mod worker;
 
+pub use fusion::Fusion;
+pub(crate) use meaning::Meaning;
 pub use notice::Notice;
 pub use recent::Recent;
+pub use related::{Related, Relation};
 
 /// Finds memories and documents.
 #[async_trait]
@@ -29,6 +38,13 @@ pub trait Search: Send + Sync {
     /// # Errors
     /// What the store reports. A failing index is no error: the answer says so.
     async fn search(&self, query: &Query) -> Result<Answer>;
+
+    /// The passages that answer `query`, best first, however many of one document: to fill a budget
+    /// of text with what fits best. A blank text finds none.
+    ///
+    /// # Errors
+    /// As [`Search::search`].
+    async fn passages(&self, query: &Query) -> Result<Vec<PassageHit>>;
 }
 
 /// What to search for.
@@ -54,8 +70,38 @@ pub struct Answer {
     pub has_more: bool,
     /// Whether the query was the identifier of the one hit, which is then wanted whole.
     pub by_id: bool,
+    /// Which lists were asked; none without a query.
+    pub legs: Legs,
+    /// How the two lists became one, if both were asked.
+    pub fusion: Option<Fusion>,
     /// What else the caller should know.
     pub notices: Vec<Notice>,
+}
+
+/// The lists that an answer was made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Legs {
+    /// Hits by word.
+    pub keyword: bool,
+    /// Hits by meaning.
+    pub meaning: bool,
+}
+
+/// One passage that answers a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PassageHit {
+    /// Its document.
+    pub key: DocKey,
+    /// Bytes of the document's text.
+    pub range: std::ops::Range<usize>,
+    /// As [`Hit::score`].
+    pub score: f32,
+}
+
+impl From<Hit> for PassageHit {
+    fn from(hit: Hit) -> Self {
+        Self { key: hit.document.key, range: hit.passage, score: hit.score.unwrap_or_default() }
+    }
 }
 
 /// One document of an [`Answer`].
@@ -64,15 +110,18 @@ pub struct Hit {
     /// The document.
     pub document: Document,
     /// How well it fits, 0 to 1 on one scale for every query: the share of the query's words that
-    /// stand in the best passage, 1 for the title itself. Absent without a query.
+    /// stand in the best passage or how near its meaning is, whichever is more; 1 for the title
+    /// itself. Never rises down the list. Absent without a query.
     pub score: Option<f32>,
     /// The best passage: bytes of the document's text.
     pub passage: std::ops::Range<usize>,
+    /// At most three memories beside it.
+    pub related: Vec<Related>,
 }
 
 impl Hit {
     fn unscored(document: Document) -> Self {
-        Self { document, score: None, passage: 0..0 }
+        Self { document, score: None, passage: 0..0, related: Vec::new() }
     }
 }
 
@@ -108,49 +157,14 @@ impl Tvix {
         let hits = records.into_iter().map(Hit::unscored).collect();
         Ok(Answer { hits, has_more, ..Answer::default() })
     }
-
-    async fn by_word(&self, query: &Query) -> Result<Answer> {
-        let mut notices = vec![Notice::MeaningNotUsed];
-        if let Err(error) = self.catch_up().await {
-            tracing::warn!(%error, "the index is behind the store");
-            notices.push(Notice::IndexBehind);
-        }
-        let wanted = query.page.offset.saturating_add(query.page.limit).saturating_add(1);
-        let text = analyze::TextQuery::parse(query.text.as_str());
-        let asked = IndexQuery {
-            kind: query.kind,
-            text,
-            filter: query.filter.clone(),
-            limit: wanted,
-            context: true,
-        };
-        let ranked = self.index().keyword(&asked).await?;
-        let mut hits = self.hits(ranked).await?;
-        score::set(&mut hits, query.text.as_str(), &asked.text);
-        let has_more = hits.len() == wanted;
-        let mut page: Vec<Hit> =
-            hits.into_iter().skip(query.page.offset).take(query.page.limit).collect();
-        for hit in &mut page {
-            score::narrow(hit, &asked.text);
-        }
-        Ok(Answer { hits: page, has_more, by_id: false, notices })
-    }
-
-    /// Reads what was found; what is gone from the store meanwhile is dropped.
-    async fn hits(&self, ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
-        let keys: Vec<DocKey> = ranked.iter().map(|entry| entry.key).collect();
-        let documents = self.store().get(&keys).await?;
-        let found = ranked.into_iter().zip(documents);
-        let hits = found.filter_map(|(entry, document)| {
-            let (document, passage) = (document?, entry.passage);
-            Some(Hit { document, score: None, passage })
-        });
-        Ok(hits.collect())
-    }
 }
 
 #[async_trait]
 impl Search for Tvix {
+    async fn passages(&self, query: &Query) -> Result<Vec<PassageHit>> {
+        self.passages_by_text(query).await
+    }
+
     async fn search(&self, query: &Query) -> Result<Answer> {
         if let Some(notice) = self.unknown_filter(query.kind, &query.filter).await? {
             return Ok(Answer { notices: vec![notice], ..Answer::default() });
@@ -160,7 +174,7 @@ impl Search for Tvix {
         }
         match query.text.as_str().parse() {
             Ok(id) => self.by_id(query, id).await,
-            Err(()) => self.by_word(query).await,
+            Err(()) => self.by_text(query).await,
         }
     }
 }

@@ -22,6 +22,8 @@ const ASKED_SHOWN: usize = 5;
 pub enum Notice {
     /// Only words were compared.
     MeaningNotUsed,
+    /// The latest changes are not yet found by meaning.
+    MeaningBehind,
     /// The index could not take the latest changes; they may be missing from results.
     IndexBehind,
     /// Spans marked private were not stored.
@@ -72,6 +74,7 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MeaningNotUsed => f.write_str("found by word only: meaning was not used"),
+            Self::MeaningBehind => f.write_str("the latest changes are found by word only so far"),
             Self::IndexBehind => {
                 f.write_str("the search index is behind; the latest changes may be missing")
             }

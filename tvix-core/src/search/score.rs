@@ -1,26 +1,46 @@
 //! Scores from evidence: how much of the query a hit really holds.
 //!
 //! Ranking scores (BM25, fusion) order hits of one query; they say nothing across queries, so they
-//! are never shown. What is shown is the share of the query's words found in the best passage, with
-//! the upper tenth of the scale kept for a title that is the query itself.
+//! are never shown. What is shown is the greater of two: the share of the query's words found in the
+//! best passage, and how far its cosine lies above that of unrelated texts. The upper tenth of the
+//! scale is kept for a title that is the query itself.
 
 use super::{Hit, analyze, analyze::TextQuery};
+use crate::storage::Ranked;
 
 /// The score of a hit whose title, or whole text, is the query.
 const EXACT: f32 = 1.0;
 /// The score of a hit that holds every word of the query.
 const ALL_WORDS: f32 = 0.89;
+/// How much a word counts that stands beside a memory, not in it.
+const AROUND: f32 = 0.5;
 
-/// Scores `hits` of the query `text`, puts those whose title is the query first, and lets no score
-/// be greater than the one before it.
-pub(super) fn set(hits: &mut [Hit], text: &str, query: &TextQuery) {
+/// The evidence for `ranked`, 0 to 0.89. `unrelated` is the cosine of texts that have nothing in
+/// common.
+pub(super) fn evidence(ranked: &Ranked, query: &TextQuery, unrelated: f32) -> f32 {
+    let words = query.coverage_of(ranked.terms);
+    let around = AROUND * query.coverage_of(ranked.terms.union(ranked.around));
+    let cosine = ranked.cosine.map_or(0.0, |cosine| (cosine - unrelated) / (1.0 - unrelated));
+    ALL_WORDS * words.max(around).max(cosine).clamp(0.0, 1.0)
+}
+
+/// Whether there is anything to say for `ranked`: a word of the query, or a cosine above that of
+/// texts that have nothing in common.
+pub(super) fn is_evident(ranked: &Ranked, unrelated: f32) -> bool {
+    let has_words = !ranked.terms.is_empty() || !ranked.around.is_empty();
+    has_words || ranked.cosine.is_some_and(|cosine| cosine > unrelated)
+}
+
+/// Puts hits whose title is the query `text` first, and lets no score be greater than the one before
+/// it.
+pub(super) fn settle(hits: &mut [Hit], text: &str) {
     let wanted = bare(&analyze::fold(text)).to_owned();
     for hit in &mut *hits {
         let document = &hit.document;
         let name = if document.title.is_empty() { &document.text } else { &document.title };
-        let exact = is(name, &wanted);
-        let evidence = if exact { EXACT } else { ALL_WORDS * coverage(hit, query) };
-        hit.score = Some(evidence);
+        if is(name, &wanted) {
+            hit.score = Some(EXACT);
+        }
     }
     hits.sort_by_key(|hit| hit.score.is_none_or(|score| score < EXACT));
     let mut least = EXACT;
@@ -44,11 +64,6 @@ pub(super) fn narrow(hit: &mut Hit, query: &TextQuery) {
         at += sentence.len();
     }
     hit.passage.start += best.1;
-}
-
-fn coverage(hit: &Hit, query: &TextQuery) -> f32 {
-    let passage = hit.document.text.get(hit.passage.clone()).unwrap_or(&hit.document.text);
-    query.coverage(&[&hit.document.title, passage])
 }
 
 /// Whether `text` folds to `wanted`. Folding changes lengths a little, so texts of quite another

@@ -282,6 +282,8 @@ pub struct IndexQuery {
     pub limit: usize,
     /// Whether a memory is also judged by what stands next to it in time.
     pub context: bool,
+    /// Whether every passage is an entry of its own, in place of the best of each document.
+    pub each_passage: bool,
 }
 
 impl IndexQuery {

@@ -239,6 +239,7 @@ fn entry(hit: Hit) -> Result<Entry> {
         content_in: Some("episode"),
         content: memory.content,
         passage: hit.passage,
+        related: hit.related,
     })
 }
 

@@ -231,6 +231,7 @@ fn entry(hit: Hit) -> Entry {
         content_in: None,
         content: document.content,
         passage: hit.passage,
+        related: Vec::new(),
     }
 }
 

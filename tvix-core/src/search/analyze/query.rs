@@ -85,6 +85,12 @@ impl TermSet {
         u32::try_from(place).is_ok_and(|place| self.0.checked_shr(place).unwrap_or(0) & 1 == 1)
     }
 
+    /// The terms of either.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Whether there is no member.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -6,10 +6,12 @@ use jiff::civil::Date;
 use tantivy::{
     SegmentReader,
     columnar::{BytesColumn, Column},
+    fieldnorm::FieldNormReader,
 };
 
-use super::entry::Meta;
+use super::{documents::Lengths, entry::Meta, schema::Fields, table};
 use crate::{
+    search::analyze::Field,
     storage::{DocKey, Kind, Seq},
     types::{EventTime, Id, Timestamp},
 };
@@ -28,11 +30,15 @@ pub(super) struct Columns {
     number: Column<u64>,
     start: Column<u64>,
     end: Column<u64>,
+    /// How many terms the fields have, by [`table`].
+    lengths: Vec<FieldNormReader>,
 }
 
 impl Columns {
-    pub(super) fn open(segment: &SegmentReader) -> tantivy::Result<Self> {
+    pub(super) fn open(segment: &SegmentReader, fields: Fields) -> tantivy::Result<Self> {
         let fast = segment.fast_fields();
+        let lengths = fields.all_terms().into_iter();
+        let lengths = lengths.map(|field| segment.get_fieldnorms_reader(field));
         Ok(Self {
             kind: fast.u64("kind")?,
             id_high: fast.u64("id_high")?,
@@ -45,6 +51,7 @@ impl Columns {
             number: fast.u64("number")?,
             start: fast.u64("start")?,
             end: fast.u64("end")?,
+            lengths: lengths.collect::<tantivy::Result<_>>()?,
         })
     }
 
@@ -68,6 +75,11 @@ impl Columns {
     pub(super) fn range(&self, doc: u32) -> Range<usize> {
         let byte = |column: &Column<u64>| column.first(doc).unwrap_or(0) as usize;
         byte(&self.start)..byte(&self.end)
+    }
+
+    /// How many terms the fields of a passage of `kind` have.
+    pub(super) fn lengths(&self, kind: Kind, doc: u32) -> Lengths {
+        Field::ALL.map(|field| self.lengths[table(kind, field)].fieldnorm(doc))
     }
 
     /// The document of a passage, still without passages.

@@ -7,8 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use super::entry::Meta;
+use super::{TABLES, entry::Meta, table};
 use crate::{
+    search::analyze::Field,
     storage::{DocKey, IndexQuery, Kind, Neighbours, Seq},
     types::{Id, Timestamp},
 };
@@ -17,6 +18,9 @@ use crate::{
 pub(super) type PassageId = u32;
 /// No passage.
 pub(super) const NONE: PassageId = PassageId::MAX;
+
+/// How many terms each field of a passage has, in the order of [`Field::index`].
+pub(super) type Lengths = [u32; Field::ALL.len()];
 
 /// Memories further apart than this, in milliseconds, are no context of each other.
 const CONTEXT_MS: i64 = 30 * 60 * 1000;
@@ -28,11 +32,25 @@ pub(super) struct Passage {
     meta: Option<Arc<Meta>>,
     /// Which of the document's passages.
     number: u32,
-    /// How many terms its text has.
-    length: u32,
+    /// How many terms each field has.
+    lengths: Lengths,
     /// Its neighbours in time, or [`NONE`].
     before: PassageId,
     after: PassageId,
+}
+
+/// The size of a field over all passages.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Size {
+    terms: u64,
+    pub(super) passages: u64,
+}
+
+impl Size {
+    /// The mean number of terms.
+    pub(super) fn mean(self) -> f32 {
+        self.terms as f32 / self.passages.max(1) as f32
+    }
 }
 
 /// Memories of one project and source, in order.
@@ -44,6 +62,8 @@ pub(super) struct Documents {
     entries: HashMap<DocKey, (Arc<Meta>, Range<PassageId>)>,
     passages: Vec<Passage>,
     lines: HashMap<(Option<String>, String), Line>,
+    /// Living passages and their terms, by [`table`].
+    sizes: [Size; TABLES],
     /// Passages with a context, and the terms in all of them with their neighbours.
     contexts: u64,
     context_terms: u64,
@@ -107,8 +127,10 @@ impl Documents {
 
     /// How many terms a passage has together with its neighbours.
     pub(super) fn context_length(&self, passage: PassageId) -> u32 {
-        let length =
-            |passage: PassageId| self.passages.get(passage as usize).map_or(0, |p| p.length);
+        let text = Field::Text.index();
+        let length = |passage: PassageId| {
+            self.passages.get(passage as usize).map_or(0, |passage| passage.lengths[text])
+        };
         let [before, after] = self.around(passage);
         length(before) + length(passage) + length(after)
     }
@@ -116,6 +138,11 @@ impl Documents {
     /// The mean of [`Documents::context_length`].
     pub(super) fn mean_context(&self) -> f32 {
         self.context_terms as f32 / self.contexts.max(1) as f32
+    }
+
+    /// The size of a field of the documents of `kind`.
+    pub(super) fn size(&self, kind: Kind, field: Field) -> Size {
+        self.sizes[table(kind, field)]
     }
 
     /// The documents next to the one under `key` in time.
@@ -131,21 +158,16 @@ impl Documents {
         }
     }
 
-    /// Puts a document in place of what its key held; `lengths` says how many terms each passage has.
+    /// Puts a document in place of what its key held; `lengths` has one entry a passage.
     /// Returns the numbers of its passages.
-    pub(super) fn insert(&mut self, meta: Arc<Meta>, lengths: &[u32]) -> Range<PassageId> {
+    pub(super) fn insert(&mut self, meta: Arc<Meta>, lengths: &[Lengths]) -> Range<PassageId> {
         let key = meta.key;
         self.remove(key);
         let first = self.next();
-        for (number, length) in (0..).zip(lengths) {
-            let meta = Some(Arc::clone(&meta));
-            self.passages.push(Passage {
-                meta,
-                number,
-                length: *length,
-                before: NONE,
-                after: NONE,
-            });
+        for (number, lengths) in (0..).zip(lengths) {
+            let (meta, lengths) = (Some(Arc::clone(&meta)), *lengths);
+            self.passages.push(Passage { meta, number, lengths, before: NONE, after: NONE });
+            self.measure(key.kind, lengths, u64::wrapping_add);
         }
         let passages = first..self.next();
         self.entries.insert(key, (Arc::clone(&meta), passages.clone()));
@@ -165,7 +187,19 @@ impl Documents {
             passages.clone().for_each(|passage| self.count(passage, false));
         }
         for passage in passages {
-            self.passages[passage as usize].meta = None;
+            let Some(passage) = self.passages.get_mut(passage as usize) else { continue };
+            passage.meta = None;
+            let lengths = passage.lengths;
+            self.measure(key.kind, lengths, u64::wrapping_sub);
+        }
+    }
+
+    /// Adds a passage to the sizes, or takes it out.
+    fn measure(&mut self, kind: Kind, lengths: Lengths, change: fn(u64, u64) -> u64) {
+        for field in Field::ALL {
+            let size = &mut self.sizes[table(kind, field)];
+            size.terms = change(size.terms, u64::from(lengths[field.index()]));
+            size.passages = change(size.passages, 1);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
+use super::{bm25::rounded, documents::Lengths};
 use crate::{
     search::{
         analyze::{Analysis, Field},
@@ -64,9 +65,10 @@ impl Entry {
         Self { analyses, meta: Arc::new(meta) }
     }
 
-    /// How many terms the text of each passage has.
-    pub(super) fn lengths(&self) -> Vec<u32> {
-        let lengths = self.analyses.iter().map(|analysis| analysis.field(Field::Text).len());
-        lengths.map(|length| super::bm25::rounded(length)).collect()
+    /// How many terms the fields of each passage have.
+    pub(super) fn lengths(&self) -> Vec<Lengths> {
+        let length = |analysis: &Analysis, field| rounded(analysis.field(field).len());
+        let lengths = self.analyses.iter();
+        lengths.map(|analysis| Field::ALL.map(|field| length(analysis, field))).collect()
     }
 }

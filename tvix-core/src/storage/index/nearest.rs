@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     documents::{Documents, NONE, PassageId},
-    rank::best_documents,
+    rank::best_passages,
     vectors::Vectors,
 };
 use crate::{
@@ -43,13 +43,13 @@ pub(super) fn nearest(
         documents.accepts(passage, query).then_some((passage, score))
     });
     let limit = query.limit.saturating_mul(CANDIDATES).saturating_add(MORE_CANDIDATES);
-    let candidates = best_documents(scored.collect(), documents, limit);
+    let candidates = best_passages(scored.collect(), documents, query, limit);
     let cosines = exact_cosines(query, vector, documents, &candidates, exact)?;
     let cosine = |passage: PassageId| cosines.get(&passage).copied();
     let scored = candidates.into_iter().filter_map(|(passage, _)| {
         score(query, documents, passage, &cosine).map(|score| (passage, score))
     });
-    let best = best_documents(scored.collect(), documents, query.limit);
+    let best = best_passages(scored.collect(), documents, query, query.limit);
     let ranked = best.into_iter().filter_map(|(passage, score)| {
         let (key, cosine) = (documents.document(passage)?.key, cosine(passage));
         let (terms, around) = (TermSet::default(), TermSet::default());

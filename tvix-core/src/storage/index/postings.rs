@@ -11,7 +11,7 @@ use super::{
     bm25::rounded,
     documents::PassageId,
     entry::Entry,
-    rank::{Length, Match, Source},
+    rank::{Match, Source},
     table,
 };
 use crate::{
@@ -28,7 +28,6 @@ type Posting = BTreeMap<PassageId, Vec<u32>>;
 pub(super) struct Postings {
     passages: HashMap<PassageId, (Arc<Entry>, usize)>,
     terms: [HashMap<Box<str>, Posting>; TABLES],
-    lengths: [Length; TABLES],
 }
 
 impl Postings {
@@ -52,7 +51,6 @@ impl Postings {
                 posting.entry(passage).or_default().push(occurrence.position);
             }
         }
-        self.lengths[table(kind, field)].add(rounded(analysis.field(field).len()), 1);
     }
 
     /// Forgets those of `passages` that are here.
@@ -74,7 +72,6 @@ impl Postings {
                 terms.remove(&occurrence.term);
             }
         }
-        self.lengths[table(kind, field)].remove(rounded(analysis.field(field).len()), 1);
     }
 
     fn posting(&self, kind: Kind, field: Field, term: &str) -> Option<&Posting> {
@@ -121,10 +118,6 @@ impl Source for Postings {
             emit(Match { passage: *passage, count, length });
         }
         Ok(())
-    }
-
-    fn length(&self, kind: Kind, field: Field) -> Length {
-        self.lengths[table(kind, field)]
     }
 
     fn phrase(&self, kind: Kind, phrase: &Phrase) -> Result<HashSet<PassageId>> {

@@ -1,6 +1,6 @@
 //! The keyword leg: BM25 over every source of postings, and what of the query each hit holds.
 
-use std::{cmp::Ordering, collections::HashSet};
+use std::collections::HashSet;
 
 use super::{
     bm25::Scorer,
@@ -27,33 +27,6 @@ pub(super) struct Match {
     pub(super) length: u32,
 }
 
-/// The sizes of a field over all passages.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Length {
-    terms: u64,
-    passages: u64,
-}
-
-impl Length {
-    pub(super) fn add(&mut self, terms: u32, passages: u64) {
-        self.terms += u64::from(terms);
-        self.passages += passages;
-    }
-
-    pub(super) fn remove(&mut self, terms: u32, passages: u64) {
-        self.terms -= u64::from(terms);
-        self.passages -= passages;
-    }
-
-    pub(super) fn plus(self, other: Self) -> Self {
-        Self { terms: self.terms + other.terms, passages: self.passages + other.passages }
-    }
-
-    fn mean(self) -> f32 {
-        self.terms as f32 / self.passages.max(1) as f32
-    }
-}
-
 /// Where postings come from. Passages that were replaced or deleted may be among them.
 pub(super) trait Source {
     /// Hands the passages that hold `term` to `emit`.
@@ -64,9 +37,6 @@ pub(super) trait Source {
         term: &str,
         emit: &mut dyn FnMut(Match),
     ) -> Result<()>;
-
-    /// The sizes of a field.
-    fn length(&self, kind: Kind, field: Field) -> Length;
 
     /// The passages that hold `phrase`.
     fn phrase(&self, kind: Kind, phrase: &Phrase) -> Result<HashSet<PassageId>>;
@@ -119,22 +89,21 @@ impl<'a> Ranking<'a> {
 
     fn add_term(&mut self, number: usize) -> Result<()> {
         let term = &self.query.text.terms()[number];
-        let (kind, mut found, mut length) = (self.query.kind, Vec::new(), Length::default());
+        let (kind, mut found) = (self.query.kind, Vec::new());
         for source in self.sources {
             source.matches(kind, term.field, &term.term, &mut |entry| {
                 if self.documents.document(entry.passage).is_some() {
                     found.push(entry);
                 }
             })?;
-            length = length.plus(source.length(kind, term.field));
         }
-        let frequency = found.len() as u64;
-        let scorer = Scorer::new(kind, term.weight, frequency, length.passages, length.mean());
+        let (frequency, size) = (found.len() as u64, self.documents.size(kind, term.field));
+        let scorer = Scorer::new(kind, term.weight, frequency, size.passages, size.mean());
         for entry in &found {
             self.add(entry.passage, scorer.score(entry.count, entry.length));
         }
         if self.query.uses_context() && term.field == Field::Text {
-            self.add_context(term.weight * CONTEXT, length.passages, &found);
+            self.add_context(term.weight * CONTEXT, size.passages, &found);
         }
         self.matches.push(found);
         Ok(())
@@ -179,7 +148,7 @@ impl<'a> Ranking<'a> {
         };
         let passages = self.touched.iter().copied().filter(wanted);
         let scored = passages.map(|passage| (passage, self.scores[passage as usize]));
-        Ok(best_documents(scored.collect(), self.documents, self.query.limit))
+        Ok(best_passages(scored.collect(), self.documents, self.query, self.query.limit))
     }
 
     /// The passages that hold one of the query's phrases, of documents that hold all of them; `None`
@@ -239,11 +208,12 @@ impl<'a> Ranking<'a> {
     }
 }
 
-/// The best passage of each of the best `limit` documents, best first; of equals the lower key, and
-/// the passage that comes first in the text.
-pub(super) fn best_documents(
+/// The best passage of each of the best `limit` documents, or the best `limit` passages if `query`
+/// asks for each; best first, of equals the lower key, and the passage that comes first in the text.
+pub(super) fn best_passages(
     mut passages: Vec<(PassageId, f32)>,
     documents: &Documents,
+    query: &IndexQuery,
     limit: usize,
 ) -> Vec<(PassageId, f32)> {
     let place = |passage: PassageId| documents.document(passage).map(|meta| (meta.key, passage));
@@ -256,24 +226,16 @@ pub(super) fn best_documents(
         if few > 0 && few < passages.len() {
             passages.select_nth_unstable_by(few - 1, order);
         }
-        let best = first_of_each(&mut passages[..few], order, documents, limit);
+        passages[..few].sort_unstable_by(order);
+        let mut seen: HashSet<DocKey> = HashSet::new();
+        let wanted = |passage: &&(PassageId, f32)| {
+            let meta = documents.document(passage.0);
+            meta.is_some_and(|meta| query.each_passage || seen.insert(meta.key))
+        };
+        let best: Vec<_> = passages[..few].iter().filter(wanted).take(limit).copied().collect();
         if best.len() == limit || few == passages.len() {
             return best;
         }
         looked_at = looked_at.saturating_mul(8);
     }
-}
-
-fn first_of_each(
-    passages: &mut [(PassageId, f32)],
-    order: impl Fn(&(PassageId, f32), &(PassageId, f32)) -> Ordering,
-    documents: &Documents,
-    limit: usize,
-) -> Vec<(PassageId, f32)> {
-    passages.sort_unstable_by(order);
-    let mut seen: HashSet<DocKey> = HashSet::new();
-    let new = |passage: &&(PassageId, f32)| {
-        documents.document(passage.0).is_some_and(|meta| seen.insert(meta.key))
-    };
-    passages.iter().filter(new).take(limit).copied().collect()
 }

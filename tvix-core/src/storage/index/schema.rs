@@ -95,6 +95,11 @@ impl Fields {
         self.terms[table(kind, field)]
     }
 
+    /// All of [`Fields::terms`], by [`table`].
+    pub(super) fn all_terms(self) -> [Handle; TABLES] {
+        self.terms
+    }
+
     pub(super) fn term(self, kind: Kind, field: Field, term: &str) -> Term {
         Term::from_field_text(self.terms(kind, field), term)
     }

@@ -7,10 +7,11 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
+    embed::Model,
     search::analyze::TextQuery,
     storage::{
-        Change, Document, Filter, Fingerprint, IndexQuery, Kind, Scope, ScopeFilter, SearchIndex,
-        Seq,
+        Change, DocKey, Document, Embedded, Filter, Fingerprint, IndexQuery, Kind, Neighbours,
+        PassageVector, Ranked, Scope, ScopeFilter, SearchIndex, Seq,
     },
     types::{EventTime, Id, Source, TimeRange, TimeZone, Timestamp},
 };
@@ -47,7 +48,14 @@ fn texts(texts: &[&str]) -> Vec<Change> {
 
 fn query(text: &str) -> IndexQuery {
     let text = TextQuery::parse(text);
-    IndexQuery { kind: Kind::Memory, text, filter: Filter::default(), limit: 10 }
+    IndexQuery {
+        kind: Kind::Memory,
+        text,
+        filter: Filter::default(),
+        limit: 10,
+        context: false,
+        each_passage: false,
+    }
 }
 
 async fn keys(index: &dyn SearchIndex, query: &IndexQuery) -> Vec<DocKey> {
@@ -72,14 +80,14 @@ macro_rules! on_every_index {
         let changes: Vec<Change> = $changes;
         {
             let $index = MemoryIndex::new();
-            $index.apply(&changes, None).await.expect("apply");
+            $index.apply(&changes).await.expect("apply");
             $test
         }
         #[cfg(feature = "local")]
         {
             let folder = TempDir::new().expect("folder");
             let $index = LocalIndex::open(folder.path());
-            $index.apply(&changes, None).await.expect("apply");
+            $index.apply(&changes).await.expect("apply");
             $test
             $index.commit_now().expect("commit");
             $test
@@ -184,8 +192,8 @@ async fn replaced_and_deleted_documents_are_gone_at_once() {
             put(10, document(1, "yellow candle")),
             Change { seq: Seq(11), key: key(2), document: None },
         ];
-        index.apply(&changes, None).await.expect("apply");
-        index.apply(&changes, None).await.expect("again");
+        index.apply(&changes).await.expect("apply");
+        index.apply(&changes).await.expect("again");
         finds(&index, "lantern", &[3]).await;
         finds(&index, "red", &[]).await;
         finds(&index, "candle", &[1]).await;
@@ -193,26 +201,79 @@ async fn replaced_and_deleted_documents_are_gone_at_once() {
         assert_eq!(index.cursor().await.expect("cursor"), Seq::ZERO);
         finds(&index, "candle lantern", &[]).await;
         index
-            .apply(&texts(&["red lantern", "blue lantern", "green lantern"]), None)
+            .apply(&texts(&["red lantern", "blue lantern", "green lantern"]))
             .await
             .expect("apply");
     });
 }
 
+fn model() -> Model {
+    Model { name: "two numbers".into(), dimension: 2 }
+}
+
+fn embedded(number: u8, seq: u64, text: &str, vector: &[f32]) -> Embedded {
+    let vectors = vec![PassageVector { passage: 0..text.len(), vector: vector.to_vec() }];
+    Embedded { key: key(number), seq: Seq(seq), vectors }
+}
+
 #[tokio::test]
-async fn vectors_may_follow_and_obey_filters() {
+async fn vectors_may_follow_and_are_found_for_the_change_they_were_made_of() {
     on_every_index!(texts(&["one", "two", "three"]), |index| {
-        let changes = texts(&["one", "two", "three"]);
-        let vectors = [vec![vec![0.6, 0.8]], vec![vec![1.0, 0.0]], vec![vec![1.0, 0.0, 0.0]]];
-        index.apply(&changes, Some(&vectors)).await.expect("apply");
+        assert_eq!(index.vector_cursor(&model()).await.expect("cursor"), Seq::ZERO);
+        let vectors = [
+            embedded(1, 1, "one", &[0.6, 0.8]),
+            embedded(2, 2, "two", &[1.0, 0.0]),
+            embedded(3, 3, "three", &[1.0, 0.0, 0.0]),
+        ];
+        index.apply_vectors(&vectors, Seq(3)).await.expect("vectors");
+        assert_eq!(near(&index).await, [key(2), key(1)], "other dimensions are left out");
+        index.apply(&texts(&["one", "two", "three"])).await.expect("again");
         assert_eq!(near(&index).await, [key(2), key(1)]);
-        index.apply(&changes, None).await.expect("apply");
-        assert_eq!(near(&index).await, [key(2), key(1)]);
-        let gone = Change { seq: Seq(9), key: key(2), document: None };
-        index.apply(&[gone], None).await.expect("apply");
-        assert_eq!(near(&index).await, [key(1)]);
+        index.apply(&[put(9, document(2, "two, once more"))]).await.expect("apply");
+        assert_eq!(near(&index).await, [key(1)], "the vectors of an earlier text are not found");
+        index.apply_vectors(&vectors[1..2], Seq(3)).await.expect("late vectors");
+        assert_eq!(near(&index).await, [key(1)], "nor when they come late");
+        let gone = Change { seq: Seq(10), key: key(1), document: None };
+        index.apply(&[gone]).await.expect("apply");
+        assert_eq!(near(&index).await, []);
         index.reset().await.expect("reset");
-        index.apply(&changes, None).await.expect("apply");
+        index.apply(&texts(&["one", "two", "three"])).await.expect("apply");
+    });
+}
+
+#[tokio::test]
+async fn another_model_forgets_the_vectors() {
+    on_every_index!(texts(&["one", "two"]), |index| {
+        index.vector_cursor(&model()).await.expect("cursor");
+        let vectors = [embedded(1, 1, "one", &[0.6, 0.8]), embedded(2, 2, "two", &[1.0, 0.0])];
+        index.apply_vectors(&vectors, Seq(2)).await.expect("vectors");
+        assert_eq!(near(&index).await, [key(2), key(1)]);
+        let other = Model { name: "another".into(), dimension: 2 };
+        assert_eq!(index.vector_cursor(&other).await.expect("cursor"), Seq::ZERO);
+        assert_eq!(near(&index).await, []);
+        assert_eq!(index.vector_cursor(&model()).await.expect("cursor"), Seq::ZERO);
+    });
+}
+
+#[tokio::test]
+async fn a_memory_is_also_found_by_what_stands_next_to_it() {
+    let mut changes = texts(&["do you like lanterns?", "yes, very much", "and cats?"]);
+    for (change, minute) in changes.iter_mut().zip([0, 10, 50]) {
+        let moment = Timestamp::from_millis(minute * 60_000);
+        change.document.as_mut().expect("a document").time = EventTime::At(moment);
+    }
+    on_every_index!(changes, |index| {
+        let query = IndexQuery { context: true, ..query("lanterns") };
+        assert_eq!(keys(&index, &query).await, [key(1), key(2)], "but not from 40 minutes away");
+        let ranked = index.keyword(&query).await.expect("search");
+        assert_eq!([ranked[0].terms.is_empty(), ranked[1].terms.is_empty()], [false, true]);
+        assert!(!ranked[1].around.is_empty());
+        let neighbours = index.neighbours(&[key(1), key(2), key(3)]).await.expect("neighbours");
+        let beside = |before: Option<u8>, after: Option<u8>| Neighbours {
+            before: before.map(key),
+            after: after.map(key),
+        };
+        assert_eq!(neighbours, [beside(None, Some(2)), beside(Some(1), None), beside(None, None)]);
     });
 }
 

@@ -12,13 +12,11 @@ use tantivy::{
 };
 
 use super::{
-    TABLES,
     columns::Columns,
-    documents::{Documents, NONE, PassageId},
+    documents::{Documents, Lengths, NONE, PassageId},
     entry::Meta,
-    rank::{Length, Match, Source},
+    rank::{Match, Source},
     schema::Fields,
-    table,
 };
 use crate::{
     Error, Result,
@@ -39,7 +37,6 @@ struct Numbers {
     deleted: u32,
     /// By the segment's own number; [`NONE`] for those that are gone.
     passages: Vec<PassageId>,
-    lengths: [Length; TABLES],
 }
 
 /// Turns an error of the engine into ours.
@@ -78,11 +75,11 @@ impl Committed {
 
     /// Every document of `searcher`.
     pub(super) fn load(searcher: &Searcher, fields: Fields) -> Result<Documents> {
+        let segments = searcher.segment_readers().iter();
+        let columns = segments.map(|segment| Columns::open(segment, fields));
+        let columns: Vec<Columns> = columns.collect::<tantivy::Result<_>>().map_err(failed)?;
         let mut found: Vec<(DocKey, u32, u32, u32)> = Vec::new();
-        let segments = searcher.segment_readers();
-        let columns: Vec<Columns> =
-            segments.iter().map(Columns::open).collect::<tantivy::Result<_>>().map_err(failed)?;
-        for (at, (segment, columns)) in (0..).zip(segments.iter().zip(&columns)) {
+        for (at, (segment, columns)) in (0..).zip(searcher.segment_readers().iter().zip(&columns)) {
             for doc in segment.doc_ids_alive() {
                 let key = columns.key(doc).ok_or_else(|| damaged("a passage without a key"))?;
                 found.push((key, columns.number(doc), at, doc));
@@ -91,16 +88,9 @@ impl Committed {
         found.sort_unstable();
         let mut documents = Documents::default();
         for passages in found.chunk_by(|a, b| a.0 == b.0) {
-            let (key, _, segment, doc) = passages[0];
-            let columns = &columns[segment as usize];
-            let mut meta: Meta =
-                columns.meta(key, doc).ok_or_else(|| damaged("a passage without a time"))?;
-            meta.passages = passages.iter().map(|(_, _, _, doc)| columns.range(*doc)).collect();
-            let norms = segments[segment as usize]
-                .get_fieldnorms_reader(fields.terms(key.kind, Field::Text));
-            let norms = norms.map_err(failed)?;
-            let lengths: Vec<u32> =
-                passages.iter().map(|(_, _, _, doc)| norms.fieldnorm(*doc)).collect();
+            let places =
+                passages.iter().map(|(_, _, segment, doc)| (&columns[*segment as usize], *doc));
+            let (meta, lengths) = document(passages[0].0, places)?;
             documents.insert(Arc::new(meta), &lengths);
         }
         Ok(documents)
@@ -112,13 +102,24 @@ impl Committed {
     }
 }
 
+/// The document under `key`, whose passages stand at `places`, and their lengths.
+fn document<'a>(
+    key: DocKey,
+    places: impl Iterator<Item = (&'a Columns, u32)> + Clone,
+) -> Result<(Meta, Vec<Lengths>)> {
+    let meta = places.clone().next().and_then(|(columns, doc)| columns.meta(key, doc));
+    let mut meta = meta.ok_or_else(|| damaged("a passage without a time"))?;
+    meta.passages = places.clone().map(|(columns, doc)| columns.range(doc)).collect();
+    Ok((meta, places.map(|(columns, doc)| columns.lengths(key.kind, doc)).collect()))
+}
+
 fn damaged(what: &str) -> Error {
     Error::corrupt("text index", what)
 }
 
 impl Numbers {
     fn of(segment: &SegmentReader, fields: Fields, documents: &Documents) -> tantivy::Result<Self> {
-        let columns = Columns::open(segment)?;
+        let columns = Columns::open(segment, fields)?;
         let mut passages = vec![NONE; segment.max_doc() as usize];
         for doc in segment.doc_ids_alive() {
             let key = columns.key(doc);
@@ -128,22 +129,8 @@ impl Numbers {
             let passage = documents.passages_of(key).nth(columns.number(doc) as usize);
             passages[doc as usize] = passage.unwrap_or(NONE);
         }
-        let mut lengths = [Length::default(); TABLES];
-        for kind in Kind::ALL {
-            let of_kind = |passage: PassageId| {
-                documents.document(passage).is_some_and(|meta| meta.key.kind == kind)
-            };
-            let docs: Vec<u32> =
-                (0..).zip(&passages).filter(|(_, at)| of_kind(**at)).map(|(doc, _)| doc).collect();
-            for field in Field::ALL {
-                let norms = segment.get_fieldnorms_reader(fields.terms(kind, field))?;
-                docs.iter().for_each(|doc| {
-                    lengths[table(kind, field)].add(norms.fieldnorm(*doc), 1);
-                });
-            }
-        }
         let (segment, deleted) = (segment.segment_id(), segment.num_deleted_docs());
-        Ok(Self { segment, deleted, passages, lengths })
+        Ok(Self { segment, deleted, passages })
     }
 }
 
@@ -174,12 +161,6 @@ impl Source for Committed {
             }
         }
         Ok(())
-    }
-
-    /// Documents replaced or deleted since the commit still count.
-    fn length(&self, kind: Kind, field: Field) -> Length {
-        let lengths = self.segments.iter().map(|numbers| numbers.lengths[table(kind, field)]);
-        lengths.fold(Length::default(), Length::plus)
     }
 
     fn phrase(&self, kind: Kind, phrase: &Phrase) -> Result<HashSet<PassageId>> {

@@ -42,8 +42,12 @@ impl Vectors {
     pub(super) fn insert(&mut self, embedded: &Embedded, documents: &Documents) {
         let dimension = self.dimension;
         let table = &mut self.tables[slot(embedded.key.kind)];
+        let seq = documents.seq(embedded.key);
+        if seq > Some(embedded.seq) {
+            return;
+        }
         table.forget(embedded.key);
-        if documents.seq(embedded.key) != Some(embedded.seq) {
+        if seq != Some(embedded.seq) {
             return;
         }
         let first = table.passages.len();

@@ -111,7 +111,9 @@ impl View {
 
     /// Takes vectors in.
     pub(super) fn apply_vectors(&mut self, embedded: &[Embedded], cursor: Seq) {
-        for embedded in embedded {
+        // Those of a document that has changed since are of no use.
+        let current = |embedded: &&Embedded| self.documents.seq(embedded.key) <= Some(embedded.seq);
+        for embedded in embedded.iter().filter(current) {
             self.vectors.insert(embedded, &self.documents);
             self.unsaved.rows.insert(embedded.key, Arc::new(embedded.clone()));
         }

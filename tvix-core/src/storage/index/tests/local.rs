@@ -7,9 +7,9 @@ async fn what_was_not_committed_is_applied_again_after_reopening() {
     let folder = TempDir::new().expect("folder");
     let changes = texts(&["red lantern", "blue candle"]);
     let index = LocalIndex::open(folder.path());
-    index.apply(&changes[..1], None).await.expect("apply");
+    index.apply(&changes[..1]).await.expect("apply");
     index.commit_now().expect("commit");
-    index.apply(&changes[1..], None).await.expect("apply");
+    index.apply(&changes[1..]).await.expect("apply");
     drop(index);
 
     let index = LocalIndex::open(folder.path());
@@ -18,7 +18,7 @@ async fn what_was_not_committed_is_applied_again_after_reopening() {
     assert!((Seq(1)..=Seq(2)).contains(&cursor));
     finds(&index, "lantern", &[1]).await;
     let rest: Vec<_> = changes.iter().filter(|change| change.seq > cursor).cloned().collect();
-    index.apply(&rest, None).await.expect("apply");
+    index.apply(&rest).await.expect("apply");
     finds(&index, "candle", &[2]).await;
 }
 
@@ -26,7 +26,7 @@ async fn what_was_not_committed_is_applied_again_after_reopening() {
 async fn a_change_is_committed_within_seconds() {
     let folder = TempDir::new().expect("folder");
     let index = LocalIndex::open(folder.path());
-    index.apply(&texts(&["red lantern"]), None).await.expect("apply");
+    index.apply(&texts(&["red lantern"])).await.expect("apply");
     let mut rounds = 0;
     while index.cursor().await.expect("cursor") < Seq(1) {
         rounds += 1;
@@ -40,7 +40,7 @@ async fn a_change_is_committed_within_seconds() {
 async fn a_damaged_index_is_built_anew() {
     let folder = TempDir::new().expect("folder");
     let index = LocalIndex::open(folder.path());
-    index.apply(&texts(&["red lantern"]), None).await.expect("apply");
+    index.apply(&texts(&["red lantern"])).await.expect("apply");
     index.commit_now().expect("commit");
     drop(index);
     for file in std::fs::read_dir(folder.path().join("text")).expect("files") {
@@ -51,7 +51,7 @@ async fn a_damaged_index_is_built_anew() {
     }
     let index = LocalIndex::open(folder.path());
     assert_eq!(index.cursor().await.expect("cursor"), Seq::ZERO);
-    index.apply(&texts(&["red lantern"]), None).await.expect("apply");
+    index.apply(&texts(&["red lantern"])).await.expect("apply");
     finds(&index, "lantern", &[1]).await;
 }
 
@@ -63,7 +63,7 @@ async fn commits_by_count_lose_nothing() {
         let changes: Vec<_> = (0..250_u8)
             .map(|n| put(u64::from(n) + 1 + round * 250, document(n, "a note")))
             .collect();
-        index.apply(&changes, None).await.expect("apply");
+        index.apply(&changes).await.expect("apply");
     }
     assert_eq!(keys(&*index, &query("note")).await.len(), 10);
 }
@@ -167,16 +167,16 @@ proptest! {
             // Never touched again, so that no segment is emptied and dropped with its statistics.
             let mut changes = vec![put(1, document(200, "apples and pears, tea"))];
             changes.extend(numbered(&first, 2));
-            memory.apply(&changes, None).await.expect("apply");
-            index.apply(&changes, None).await.expect("apply");
+            memory.apply(&changes).await.expect("apply");
+            index.apply(&changes).await.expect("apply");
             let reference = all_answers(&memory).await;
             same(&reference, &all_answers(&index).await);
             index.commit_now().expect("commit");
             same(&reference, &all_answers(&index).await);
 
             let changes = numbered(&second, 1000);
-            memory.apply(&changes, None).await.expect("apply");
-            index.apply(&changes, None).await.expect("apply");
+            memory.apply(&changes).await.expect("apply");
+            index.apply(&changes).await.expect("apply");
             let pending = all_answers(&index).await;
             index.commit_now().expect("commit");
             same(&pending, &all_answers(&index).await);
