@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::{
     Error, Result,
@@ -103,12 +103,6 @@ impl Rows {
             }
         }
         Ok(())
-    }
-
-    /// How many documents have rows.
-    pub(super) fn len(&self) -> Result<u64> {
-        let read = self.database.begin_read().map_err(failed)?;
-        read.open_table(ROWS).map_err(failed)?.len().map_err(failed)
     }
 
     /// Puts rows in place of those of the same documents. All changes up to `cursor` have theirs then.
