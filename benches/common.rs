@@ -1,5 +1,5 @@
-//! What the benchmarks share: texts, and what is printed before any figure.
-#![allow(dead_code, reason = "each benchmark uses its part")]
+//! What the benchmarks (and `examples/evaluate`) share: texts, and what is printed before any figure.
+#![allow(dead_code, reason = "each program uses its part")]
 #![allow(clippy::print_stdout, reason = "a benchmark says what it measures")]
 
 use std::{fs, process::Command};
@@ -77,7 +77,8 @@ pub(crate) fn announce(benchmark: &str) {
     println!("data:      {}", Texts::DESCRIPTION);
 }
 
-fn processor() -> String {
+/// The machine: processor, cores, system.
+pub(crate) fn processor() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = facts.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -85,7 +86,8 @@ fn processor() -> String {
     format!("{model}, {cores} cores, {}", std::env::consts::OS)
 }
 
-fn commit() -> String {
+/// The commit that is checked out, and whether there is more than it.
+pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
