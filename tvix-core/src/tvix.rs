@@ -10,6 +10,7 @@ use crate::{
     Error, Memory, Project, Result, Wiki,
     admin::{Admin, Place},
     profile::ProfileSource,
+    rebuild::Rebuilds,
     search::Notice,
     settings::Settings,
     storage::{
@@ -37,10 +38,12 @@ pub struct Tvix {
 }
 
 struct Engine {
+    /// The first to be dropped: what they run must end before the rest goes.
+    rebuilds: Rebuilds,
     store: Arc<dyn DocumentStore>,
     index: Arc<dyn SearchIndex>,
     /// The last change given to the index by this process; `None` until the index was asked.
-    applied: Mutex<Option<Seq>>,
+    applied: Arc<Mutex<Option<Seq>>>,
     /// Where indexing goes on after opening, asked once and before the first write.
     begins_after: OnceCell<Seq>,
     clock: Arc<dyn Clock>,
@@ -49,6 +52,8 @@ struct Engine {
     /// The data folder, and with it the lock on it.
     folder: Option<Box<dyn Place>>,
 }
+
+type Parts = (Arc<dyn DocumentStore>, Arc<dyn SearchIndex>, Arc<Mutex<Option<Seq>>>);
 
 /// Puts a [`Tvix`] together from parts.
 #[derive(Debug)]
@@ -84,15 +89,24 @@ impl Builder {
 
     /// The finished handle, which speaks for [`Source::library`].
     pub fn build(self) -> Tvix {
-        self.build_holding(None)
+        self.build_holding(None, Rebuilds::new(None))
     }
 
-    fn build_holding(self, folder: Option<Box<dyn Place>>) -> Tvix {
+    pub(crate) fn build_holding(self, folder: Option<Box<dyn Place>>, rebuilds: Rebuilds) -> Tvix {
         let Self { store, index, clock, settings, profile } = self;
-        let (applied, begins_after) = (Mutex::new(None), OnceCell::new());
-        let engine =
-            Engine { store, index, applied, begins_after, clock, settings, profile, folder };
-        Tvix { engine: Arc::new(engine), source: Source::library(), request: None }
+        let (applied, begins_after) = (Arc::default(), OnceCell::new());
+        let parts = Engine {
+            rebuilds,
+            store,
+            index,
+            applied,
+            begins_after,
+            clock,
+            settings,
+            profile,
+            folder,
+        };
+        Tvix { engine: Arc::new(parts), source: Source::library(), request: None }
     }
 }
 
@@ -151,10 +165,11 @@ impl Tvix {
             );
         }
         let store = folder.open_store()?;
-        let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
+        let index = Arc::new(crate::storage::index::IndexFolder::open(folder.index_folder()));
+        let rebuilds = Rebuilds::new(Some(Arc::clone(&index) as _));
         let profile = ProfileSource::File(folder.profile_file());
         let builder = Self::builder(store, index).settings(settings).profile(profile);
-        Ok(builder.build_holding(Some(Box::new(folder))))
+        Ok(builder.build_holding(Some(Box::new(folder)), rebuilds))
     }
 
     /// The same store, speaking for another caller. `request` identifies the call: a write that
@@ -219,6 +234,16 @@ impl Tvix {
         &*self.engine.index
     }
 
+    pub(crate) fn rebuilds(&self) -> &Rebuilds {
+        &self.engine.rebuilds
+    }
+
+    /// What takes changes from the log into the index; the last is held while it does.
+    pub(crate) fn parts(&self) -> Parts {
+        let Engine { store, index, applied, .. } = &*self.engine;
+        (Arc::clone(store), Arc::clone(index), Arc::clone(applied))
+    }
+
     pub(crate) fn folder(&self) -> Option<&dyn Place> {
         self.engine.folder.as_deref()
     }
@@ -274,40 +299,11 @@ impl Tvix {
         self.apply_after(seen, &mut applied).await
     }
 
-    /// Builds the index anew from the log; nothing else writes to it meanwhile.
-    pub(crate) async fn rebuild_index(&self) -> Result<()> {
-        let mut applied = self.engine.applied.lock().await;
-        *applied = Some(Seq::ZERO);
-        self.index().reset().await?;
-        self.apply_after(Seq::ZERO, &mut applied).await
-    }
-
-    async fn begins_after(&self) -> Result<Seq> {
+    pub(crate) async fn begins_after(&self) -> Result<Seq> {
         self.engine.begins_after.get_or_try_init(|| self.first_unseen()).await.copied()
     }
 
-    /// Where indexing goes on after opening. An index that has seen changes the store does not have
-    /// belongs to another state of the store, such as one newer than a copy that was put back: what
-    /// it holds cannot be trusted, so it is built anew. A write would hide that by catching up with
-    /// the index's cursor, which is why this is asked before the first.
-    async fn first_unseen(&self) -> Result<Seq> {
-        let cursor = self.index().cursor().await?;
-        if !self.is_ahead(cursor).await? {
-            return Ok(cursor);
-        }
-        tracing::warn!(%cursor, "the index is ahead of the store and is built anew");
-        self.index().reset().await?;
-        Ok(Seq::ZERO)
-    }
-
-    /// Whether no change of the store is as late as `cursor`. The last change of all is always in
-    /// the log.
-    pub(crate) async fn is_ahead(&self, cursor: Seq) -> Result<bool> {
-        let before = Seq(cursor.0.saturating_sub(1));
-        Ok(cursor > Seq::ZERO && self.store().changes(before, 1).await?.is_empty())
-    }
-
-    async fn apply_after(&self, mut seen: Seq, applied: &mut Option<Seq>) -> Result<()> {
+    pub(crate) async fn apply_after(&self, mut seen: Seq, applied: &mut Option<Seq>) -> Result<()> {
         loop {
             let changes = self.store().changes(seen, CATCH_UP_STEP).await?;
             if let Some(last) = changes.last() {

@@ -115,6 +115,7 @@ impl Tvix {
             tracing::warn!(%error, "the index is behind the store");
             notices.push(Notice::IndexBehind);
         }
+        notices.extend(self.rebuilds().notice());
         let wanted = query.page.offset.saturating_add(query.page.limit).saturating_add(1);
         let text = analyze::TextQuery::parse(query.text.as_str());
         let asked =

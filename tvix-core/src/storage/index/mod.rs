@@ -7,6 +7,8 @@
 mod bm25;
 mod entry;
 #[cfg(feature = "local")]
+mod folder;
+#[cfg(feature = "local")]
 mod local;
 mod memory;
 mod postings;
@@ -20,6 +22,8 @@ mod view;
 #[cfg(feature = "local")]
 mod writer;
 
+#[cfg(feature = "local")]
+pub(crate) use folder::IndexFolder;
 #[cfg(feature = "local")]
 pub use local::LocalIndex;
 pub use memory::MemoryIndex;

@@ -27,6 +27,8 @@ pub(super) type Pending = (DocKey, Option<Arc<Entry>>);
 pub(super) struct View {
     committed: Option<Arc<Committed>>,
     pub(super) cursor: Seq,
+    /// Changes come out of order, and the cursor moves only by what [`View::reach`] is told.
+    pub(super) is_held: bool,
     /// Changes of the commit that is under way.
     pub(super) frozen: Tier,
     /// Changes since. A key in here is no longer in the postings of `frozen`.
@@ -109,7 +111,15 @@ impl View {
             None => self.pending.postings.remove(change.key),
         }
         self.pending.changes.insert(change.key, entry);
-        self.pending.last = self.pending.last.max(change.seq);
+        if !self.is_held {
+            self.reach(change.seq, false);
+        }
+    }
+
+    /// Says that all changes up to `seq` are here; with `done`, that none is left out any more.
+    pub(super) fn reach(&mut self, seq: Seq, done: bool) {
+        self.pending.last = self.pending.last.max(seq);
+        self.is_held &= !done;
     }
 
     /// The change of which the text under `key` is indexed.
