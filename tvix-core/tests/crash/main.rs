@@ -24,6 +24,8 @@ use self::{
 };
 
 mod book;
+#[cfg(feature = "conformance")]
+mod migration;
 #[path = "../common/random.rs"]
 mod random;
 mod record;
@@ -60,6 +62,18 @@ fn kill_and_look(store: &str, kills: u64) {
     let (acknowledged, live) = (book.acknowledged(), book.live());
     println!("{kills} kills, {acknowledged} acknowledged writes, {live} live records");
     assert!(acknowledged > kills * 20, "few writes were acknowledged: this proves little");
+}
+
+#[cfg(feature = "conformance")]
+#[test]
+fn nor_does_it_in_a_migration() {
+    migration::kill_and_look(wanted("TVIX_KILLS", 30) / 3);
+}
+
+#[cfg(feature = "conformance")]
+#[test]
+fn the_migrator() {
+    migration::run_if_wanted();
 }
 
 /// The other end: does nothing unless it was started by the test above.
