@@ -4,8 +4,9 @@ use std::{ops::Range, sync::Arc};
 
 use tempfile::TempDir;
 use tvix_core::{
-    Settings, Tvix,
-    search::Query,
+    Search, Settings, Tvix,
+    search::{PassageHit, Query},
+    settings::{Dense, FusionKind, SearchMode, SearchSettings},
     storage::{DocKey, MemoryStore, index::MemoryIndex},
 };
 
@@ -19,16 +20,22 @@ use crate::{
 /// # Errors
 /// A flag asks for what this build cannot do.
 pub(crate) fn configure(changes: &Changes, mode: Mode) -> Result<Settings> {
-    if matches!(mode, Mode::Vector | Mode::Hybrid) {
-        return Err(format!("--mode {mode}: this build searches by word only").into());
+    if changes.no_stop_words {
+        return Err("--no-stop-words: the words that do not count are fixed in this build".into());
     }
-    if *changes != Changes::default() {
-        let flags = "--fusion, --dense, --no-context, --no-rerank and --no-stop-words";
-        return Err(
-            format!("{flags}: this build searches by word only and has no such part").into()
-        );
-    }
-    Ok(Settings::default())
+    let mode = match mode {
+        Mode::Default | Mode::Hybrid => SearchMode::Hybrid,
+        Mode::Keyword => SearchMode::Keyword,
+        Mode::Vector => SearchMode::Vector,
+    };
+    let search = SearchSettings {
+        fusion: changes.fusion.as_deref().map(FusionKind::named).transpose()?,
+        dense: changes.dense.map(Dense::new).transpose()?,
+        mode,
+        context: !changes.no_context,
+        rerank: !changes.no_rerank,
+    };
+    Ok(Settings { search, ..Settings::default() })
 }
 
 /// Where a set is stored.
@@ -68,8 +75,8 @@ pub(crate) struct Passage {
 /// The passages that answer `query`, of all documents together, the best first.
 ///
 /// # Errors
-/// What the search reports; for now, that there is no such search.
-#[expect(clippy::unused_async, reason = "waits for the search of passages")]
-pub(crate) async fn ranked_passages(_tvix: &Tvix, _query: &Query) -> Result<Vec<Passage>> {
-    Err("this build cannot rank passages".into())
+/// What the search reports.
+pub(crate) async fn ranked_passages(tvix: &Tvix, query: &Query) -> Result<Vec<Passage>> {
+    let passages = tvix.passages(query).await?.into_iter();
+    Ok(passages.map(|PassageHit { key, range, .. }| Passage { key, range }).collect())
 }

@@ -44,7 +44,7 @@ impl Folder {
     }
 
     /// Opens `path` as a version does that writes the format `latest` and comes to it by `steps`.
-    fn open_as(
+    pub(crate) fn open_as(
         path: &Path,
         wanted: Option<StoreKind>,
         latest: u32,

@@ -40,6 +40,7 @@ pub mod memory;
 mod migrate;
 pub mod profile;
 pub mod project;
+mod rebuild;
 pub mod search;
 mod secrets;
 pub mod settings;

@@ -11,6 +11,7 @@ use crate::{
     admin::{Admin, Place},
     embed::{BuiltIn, Embedder},
     profile::ProfileSource,
+    rebuild::Rebuilds,
     search::{Meaning, Notice},
     settings::Settings,
     storage::{
@@ -38,10 +39,12 @@ pub struct Tvix {
 }
 
 struct Engine {
+    /// The first to be dropped: what they run must end before the rest goes.
+    rebuilds: Rebuilds,
     store: Arc<dyn DocumentStore>,
     index: Arc<dyn SearchIndex>,
     /// The last change given to the index by this process; `None` until the index was asked.
-    applied: Mutex<Option<Seq>>,
+    applied: Arc<Mutex<Option<Seq>>>,
     /// Where indexing goes on after opening, asked once and before the first write.
     begins_after: OnceCell<Seq>,
     clock: Arc<dyn Clock>,
@@ -64,6 +67,8 @@ impl WeakTvix {
         Some(Tvix { engine, source: Source::library(), request: None })
     }
 }
+
+type Parts = (Arc<dyn DocumentStore>, Arc<dyn SearchIndex>, Arc<Mutex<Option<Seq>>>);
 
 /// Puts a [`Tvix`] together from parts.
 #[derive(Debug)]
@@ -107,14 +112,15 @@ impl Builder {
 
     /// The finished handle, which speaks for [`Source::library`].
     pub fn build(self) -> Tvix {
-        self.build_holding(None)
+        self.build_holding(None, Rebuilds::new(None))
     }
 
-    fn build_holding(self, folder: Option<Box<dyn Place>>) -> Tvix {
+    pub(crate) fn build_holding(self, folder: Option<Box<dyn Place>>, rebuilds: Rebuilds) -> Tvix {
         let Self { store, index, clock, settings, profile, embedder } = self;
         let meaning = Meaning::new(embedder);
-        let (applied, begins_after) = (Mutex::new(None), OnceCell::new());
-        let engine = Engine {
+        let (applied, begins_after) = (Arc::default(), OnceCell::new());
+        let parts = Engine {
+            rebuilds,
             store,
             index,
             applied,
@@ -125,7 +131,7 @@ impl Builder {
             meaning,
             folder,
         };
-        Tvix { engine: Arc::new(engine), source: Source::library(), request: None }
+        Tvix { engine: Arc::new(parts), source: Source::library(), request: None }
     }
 }
 
@@ -185,12 +191,13 @@ impl Tvix {
             );
         }
         let store = folder.open_store()?;
-        let index = Arc::new(crate::storage::index::LocalIndex::open(folder.index_folder()));
+        let index = Arc::new(crate::storage::index::IndexFolder::open(folder.index_folder()));
+        let rebuilds = Rebuilds::new(Some(Arc::clone(&index) as _));
         let profile = ProfileSource::File(folder.profile_file());
         let embedder = crate::embed::open(&settings.embed)?;
         let builder = Self::builder(store, index).settings(settings).profile(profile);
         let builder = builder.embedder(embedder);
-        Ok(builder.build_holding(Some(Box::new(folder))))
+        Ok(builder.build_holding(Some(Box::new(folder)), rebuilds))
     }
 
     /// The same store, speaking for another caller. `request` identifies the call: a write that
@@ -265,6 +272,16 @@ impl Tvix {
         WeakTvix(Arc::downgrade(&self.engine))
     }
 
+    pub(crate) fn rebuilds(&self) -> &Rebuilds {
+        &self.engine.rebuilds
+    }
+
+    /// What takes changes from the log into the index; the last is held while it does.
+    pub(crate) fn parts(&self) -> Parts {
+        let Engine { store, index, applied, .. } = &*self.engine;
+        (Arc::clone(store), Arc::clone(index), Arc::clone(applied))
+    }
+
     pub(crate) fn folder(&self) -> Option<&dyn Place> {
         self.engine.folder.as_deref()
     }
@@ -323,44 +340,11 @@ impl Tvix {
         Ok(())
     }
 
-    /// Builds the index anew from the log; nothing else writes to it meanwhile.
-    pub(crate) async fn rebuild_index(&self) -> Result<()> {
-        let mut applied = self.engine.applied.lock().await;
-        *applied = Some(Seq::ZERO);
-        self.index().reset().await?;
-        self.meaning().forget().await;
-        self.apply_after(Seq::ZERO, &mut applied).await?;
-        drop(applied);
-        self.embed_new().await;
-        Ok(())
-    }
-
-    async fn begins_after(&self) -> Result<Seq> {
+    pub(crate) async fn begins_after(&self) -> Result<Seq> {
         self.engine.begins_after.get_or_try_init(|| self.first_unseen()).await.copied()
     }
 
-    /// Where indexing goes on after opening. An index that has seen changes the store does not have
-    /// belongs to another state of the store, such as one newer than a copy that was put back: what
-    /// it holds cannot be trusted, so it is built anew. A write would hide that by catching up with
-    /// the index's cursor, which is why this is asked before the first.
-    async fn first_unseen(&self) -> Result<Seq> {
-        let cursor = self.index().cursor().await?;
-        if !self.is_ahead(cursor).await? {
-            return Ok(cursor);
-        }
-        tracing::warn!(%cursor, "the index is ahead of the store and is built anew");
-        self.index().reset().await?;
-        Ok(Seq::ZERO)
-    }
-
-    /// Whether no change of the store is as late as `cursor`. The last change of all is always in
-    /// the log.
-    pub(crate) async fn is_ahead(&self, cursor: Seq) -> Result<bool> {
-        let before = Seq(cursor.0.saturating_sub(1));
-        Ok(cursor > Seq::ZERO && self.store().changes(before, 1).await?.is_empty())
-    }
-
-    async fn apply_after(&self, mut seen: Seq, applied: &mut Option<Seq>) -> Result<()> {
+    pub(crate) async fn apply_after(&self, mut seen: Seq, applied: &mut Option<Seq>) -> Result<()> {
         loop {
             let changes = self.store().changes(seen, CATCH_UP_STEP).await?;
             if let Some(last) = changes.last() {

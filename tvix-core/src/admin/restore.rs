@@ -12,7 +12,9 @@ use super::{BackupFile, BackupLine, BackupReader, Entry, PAGE_BYTES};
 use crate::{
     Error, Result, files,
     folder::Folder,
-    storage::{Batch, DocumentStore, Filter, Kind, Operation, Page, RedbStore, Written},
+    storage::{
+        Batch, DocumentStore, Filter, Kind, Operation, Page, RedbStore, Written, index::IndexFolder,
+    },
     types::Timestamp,
 };
 
@@ -53,7 +55,7 @@ pub async fn restore(backup: &Path, folder: &Path) -> Result<Restored> {
     let documents = count(&draft).await?;
     let kept = write_own_files(folder.path(), files)?;
     // An index of what was here before does not belong to these documents.
-    remove(&folder.index_folder(), |path| fs::remove_dir_all(path)).map_err(failed)?;
+    IndexFolder::remove(&folder.index_folder()).map_err(failed)?;
     fs::rename(&draft, &target).map_err(failed)?;
     files::sync_folder(target.parent().unwrap_or(Path::new("."))).map_err(failed)?;
     Ok(Restored { documents, made_at: reader.head().at, kept })

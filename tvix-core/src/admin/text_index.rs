@@ -83,6 +83,11 @@ impl Tvix {
     /// Compares the index with the log, key by key. Disagreements count only when nobody wrote during
     /// the pass.
     pub(super) async fn check_index(&self, repair: bool) -> Finding {
+        if repair {
+            self.rebuilds().ended().await;
+        } else if let Some(progress) = self.rebuilds().progress() {
+            return Finding::new(Part::TextIndex, Severity::Note, progress.to_string());
+        }
         let finding = self.index_finding().await;
         if !repair || finding.remedy.is_none() {
             return finding;
@@ -92,6 +97,8 @@ impl Tvix {
             Severity::Note => self.catch_up().await,
             _ => self.rebuild_index().await,
         };
+        // A thread may have taken over what is left.
+        self.rebuilds().ended().await;
         finding.tried(outcome)
     }
 

@@ -31,6 +31,9 @@ use crate::storage::DocumentStore;
 pub mod cases;
 pub mod documents;
 mod index;
+#[cfg(feature = "local")]
+#[doc(hidden)]
+pub mod migration;
 mod samples;
 
 type Checking<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;

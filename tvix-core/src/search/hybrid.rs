@@ -82,6 +82,7 @@ impl Tvix {
             tracing::warn!(%error, "the index is behind the store");
             found.notices.push(Notice::IndexBehind);
         }
+        found.notices.extend(self.rebuilds().notice());
         let asked = IndexQuery {
             kind: query.kind,
             text: text.clone(),

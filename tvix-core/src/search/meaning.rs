@@ -73,6 +73,10 @@ impl Tvix {
     /// Gives vectors to every document that has none, as far as that takes no time; else a thread of
     /// its own does. Failing is no error of the caller: it is tried again.
     pub(crate) async fn embed_new(&self) {
+        if self.rebuilds().is_partial() {
+            // The vectors of a document whose text is not there would be lost.
+            return;
+        }
         #[cfg(feature = "local")]
         if self.meaning().embedder().is_some_and(|embedder| !embedder.hints().instant) {
             return self.meaning().worker.wake(self);

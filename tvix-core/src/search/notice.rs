@@ -26,6 +26,13 @@ pub enum Notice {
     MeaningBehind,
     /// The index could not take the latest changes; they may be missing from results.
     IndexBehind,
+    /// The index is being rebuilt, and the answer comes from the part that is there.
+    IndexRebuilding {
+        /// Documents that are in it.
+        done: u64,
+        /// Documents in all.
+        total: u64,
+    },
     /// Spans marked private were not stored.
     PrivateRemoved,
     /// A credential was replaced.
@@ -78,6 +85,11 @@ impl fmt::Display for Notice {
             Self::IndexBehind => {
                 f.write_str("the search index is behind; the latest changes may be missing")
             }
+            Self::IndexRebuilding { done, total } => write!(
+                f,
+                "the search index is being rebuilt ({done} of {total} documents): results may be \
+                 incomplete"
+            ),
             Self::PrivateRemoved => f.write_str("what was marked private was not stored"),
             Self::Redacted { kind } => write!(f, "redacted before storing: {kind}"),
             Self::Other(text) => f.write_str(text),

@@ -121,6 +121,7 @@ impl Book {
             }
             assert_eq!(*state, now, "{name:?}");
         }
+        assert!(!folder.join("index.draft").exists() && !folder.join("index.old").exists());
         self.assert_counts(&tvix).await;
         let names = self.names_to_search(random, is_last);
         self.assert_found(&tvix, &names).await;

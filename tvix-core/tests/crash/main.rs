@@ -24,6 +24,8 @@ use self::{
 };
 
 mod book;
+#[cfg(feature = "conformance")]
+mod migration;
 #[path = "../common/random.rs"]
 mod random;
 mod record;
@@ -62,6 +64,18 @@ fn kill_and_look(store: &str, kills: u64) {
     assert!(acknowledged > kills * 20, "few writes were acknowledged: this proves little");
 }
 
+#[cfg(feature = "conformance")]
+#[test]
+fn nor_does_it_in_a_migration() {
+    migration::kill_and_look(wanted("TVIX_KILLS", 30) / 3);
+}
+
+#[cfg(feature = "conformance")]
+#[test]
+fn the_migrator() {
+    migration::run_if_wanted();
+}
+
 /// The other end: does nothing unless it was started by the test above.
 #[test]
 fn the_writer() {
@@ -81,14 +95,17 @@ enum Moment {
     Ready(Duration),
     /// With this acknowledgement: right after a write, so before the next is whole.
     Acknowledgement(u64),
+    /// After it had the folder open, while it also builds the index anew, over and over.
+    Reindexing(Duration),
 }
 
 fn moment(random: &mut Random) -> Moment {
-    match random.below(12) {
+    match random.below(15) {
         0 => Moment::Start(Duration::from_millis(random.below(80))),
         // The index commits two seconds after a change, if not many come sooner.
         1 => Moment::Ready(Duration::from_millis(1900 + random.below(500))),
         2..=6 => Moment::Ready(Duration::from_micros(random.below(700_000))),
+        7..=9 => Moment::Reindexing(Duration::from_micros(random.below(1_500_000))),
         _ => Moment::Acknowledgement(1 + random.below(250)),
     }
 }
@@ -96,19 +113,24 @@ fn moment(random: &mut Random) -> Moment {
 fn write_until_killed(folder: &TempDir, round: u64, book: &mut Book, random: &mut Random) {
     let targets = folder.path().join("targets");
     std::fs::write(&targets, book.targets(TARGETS, random)).unwrap();
-    let mut child = start(&data(folder), &targets, round, book.live() > CROWDED);
+    let moment = moment(random);
+    let mut command = writer(&data(folder), &targets, round);
+    let yes = |wanted| if wanted { "yes" } else { "" };
+    command.env(writer::CROWDED, yes(book.live() > CROWDED));
+    command.env(writer::REINDEX, yes(matches!(moment, Moment::Reindexing(_))));
+    let mut child = command.spawn().unwrap();
     let (output, child) = (child.stdout.take().unwrap(), Arc::new(Mutex::new(child)));
-    follow(output, &child, book, moment(random));
+    follow(output, &child, book, moment);
     child.lock().unwrap().wait().unwrap();
 }
 
-fn start(data: &Path, targets: &Path, round: u64, is_crowded: bool) -> Child {
+fn writer(data: &Path, targets: &Path, round: u64) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "the_writer", "--nocapture"]);
     command.env(writer::FOLDER, data).env(writer::TARGETS, targets);
     command.env(writer::ROUND, round.to_string());
-    command.env(writer::CROWDED, if is_crowded { "yes" } else { "" });
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
 }
 
 /// Writes down what the writer says, and kills it at its moment.
@@ -119,7 +141,7 @@ fn follow(output: ChildStdout, child: &Arc<Mutex<Child>>, book: &mut Book, momen
     let mut acknowledged = 0;
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         match (line.strip_prefix(writer::MARK), moment) {
-            (Some("ready"), Moment::Ready(after)) => kill(child, after),
+            (Some("ready"), Moment::Ready(after) | Moment::Reindexing(after)) => kill(child, after),
             (Some("ready") | None, _) => {}
             (Some(said), _) => acknowledged += u64::from(book.note(said)),
         }

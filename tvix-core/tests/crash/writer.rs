@@ -7,7 +7,7 @@ use std::{env, fs, io::Write, path::PathBuf};
 
 use tokio::task::JoinSet;
 use tvix_core::{
-    Memory, Tvix, Wiki,
+    Admin, Memory, Tvix, Wiki,
     memory::NewMemory,
     types::{Id, Title, WikiText},
     wiki::{DocumentEdit, NewDocument},
@@ -22,6 +22,7 @@ pub(crate) const FOLDER: &str = "TVIX_CRASH_FOLDER";
 pub(crate) const TARGETS: &str = "TVIX_CRASH_TARGETS";
 pub(crate) const ROUND: &str = "TVIX_CRASH_ROUND";
 pub(crate) const CROWDED: &str = "TVIX_CRASH_CROWDED";
+pub(crate) const REINDEX: &str = "TVIX_CRASH_REINDEX";
 /// The test harness writes to the same pipe.
 pub(crate) const MARK: &str = "crash: ";
 
@@ -58,6 +59,9 @@ pub(crate) fn run_if_wanted() {
         let tvix = Tvix::open(folder).unwrap();
         say("ready");
         let mut tasks = JoinSet::new();
+        if env::var(REINDEX).is_ok_and(|value| value == "yes") {
+            tasks.spawn(reindex(tvix.clone()));
+        }
         for number in 0..TASKS {
             let known = targets.iter().skip(number as usize).step_by(TASKS as usize).cloned();
             let next = (round * TASKS + number) * STEPS_MAX;
@@ -68,6 +72,11 @@ pub(crate) fn run_if_wanted() {
         }
         tasks.join_all().await;
     });
+}
+
+/// Builds the index anew all the time.
+async fn reindex(tvix: Tvix) {
+    while tvix.reindex().await.is_ok() {}
 }
 
 fn targets(text: &str) -> Vec<Known> {

@@ -46,7 +46,7 @@ const PENDING_MAX: usize = 20_000;
 /// Dropping it does not commit; it waits for a commit that is under way.
 pub struct LocalIndex {
     shared: Arc<Shared>,
-    committer: Option<JoinHandle<()>>,
+    committer: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Shared {
@@ -69,6 +69,8 @@ struct Signal {
     changes: usize,
     /// When the first of `changes` came.
     since: Option<Instant>,
+    /// Somebody waits for the commit.
+    urgent: bool,
     /// Why the last commit failed.
     failure: Option<String>,
 }
@@ -88,7 +90,7 @@ impl LocalIndex {
             // Nobody else sets the cell when the thread does not run.
             let _ = shared.opened.set_blocking(Some(error.to_string()));
         }
-        Self { shared, committer: committer.ok() }
+        Self { shared, committer: Mutex::new(committer.ok()) }
     }
 
     /// Commits what is pending without waiting for the committer.
@@ -96,6 +98,36 @@ impl LocalIndex {
     pub(super) fn commit_now(&self) -> Result<()> {
         self.shared.opened.wait_blocking();
         self.shared.commit()
+    }
+
+    /// Waits until at most `limit` changes are not committed.
+    pub(super) async fn settled(&self, limit: usize) -> Result<()> {
+        self.ready().await?.room(limit, true).await
+    }
+
+    /// From now on changes that are applied do not move the cursor: they are not the next in the log.
+    pub(super) async fn hold(&self) -> Result<()> {
+        self.ready().await?.view_mut().is_held = true;
+        Ok(())
+    }
+
+    /// Says how far changes are there without a gap; with `done`, that from now on none is left out.
+    pub(super) async fn reach(&self, seq: Seq, done: bool) -> Result<()> {
+        self.ready().await?.view_mut().reach(seq, done);
+        Ok(())
+    }
+
+    /// Stops committing, after a commit that is under way, and lets go of all files. What is asked
+    /// afterwards finds nothing.
+    pub(super) fn close(&self) {
+        self.shared.signal().stop = true;
+        self.shared.wake.notify_all();
+        let committer = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(committer) = committer {
+            // A panic there was reported by its own thread.
+            let _ = committer.join();
+        }
+        *self.shared.view_mut() = View::default();
     }
 
     /// What [`SearchIndex`] calls work on, once it is open.
@@ -113,12 +145,7 @@ impl LocalIndex {
 
 impl Drop for LocalIndex {
     fn drop(&mut self) {
-        self.shared.signal().stop = true;
-        self.shared.wake.notify_all();
-        if let Some(committer) = self.committer.take() {
-            // A panic there was reported by its own thread.
-            let _ = committer.join();
-        }
+        self.close();
     }
 }
 
@@ -138,7 +165,7 @@ impl SearchIndex for LocalIndex {
         let shared = self.ready().await?;
         // In parts, so that a long list cannot pass the limit.
         for changes in changes.chunks(COMMIT_CHANGES) {
-            shared.room().await?;
+            shared.room(PENDING_MAX, false).await?;
             shared.apply(changes);
         }
         Ok(())
@@ -248,7 +275,7 @@ impl Shared {
             let waited = signal.since.map(|since| since.elapsed());
             let due = COMMIT_DELAY.saturating_sub(waited.unwrap_or_default());
             if waited.is_some() && (due.is_zero() || signal.is_full()) {
-                (signal.changes, signal.since) = (0, None);
+                (signal.changes, signal.since, signal.urgent) = (0, None, false);
                 return true;
             }
             signal = match waited {
@@ -339,16 +366,20 @@ impl Shared {
         self.committed.notify_waiters();
     }
 
-    /// Waits until there is room for more changes.
-    async fn room(&self) -> Result<()> {
+    /// Waits until at most `limit` changes wait for their commit, which is brought forward if `urgent`.
+    async fn room(&self, limit: usize, urgent: bool) -> Result<()> {
         loop {
             let committed = self.committed.notified();
-            if self.view().waiting() <= PENDING_MAX {
+            if self.view().waiting() <= limit {
                 return Ok(());
             }
             if let Some(reason) = self.signal().failure.clone() {
                 let operation = "committing to the text index".into();
                 return Err(Error::Backend { operation, reason, source: None });
+            }
+            if urgent {
+                self.signal().urgent = true;
+                self.wake.notify_all();
             }
             committed.await;
         }
@@ -386,6 +417,6 @@ impl Shared {
 impl Signal {
     /// Whether the next commit need not wait for more. After a failure it pauses.
     fn is_full(&self) -> bool {
-        self.changes >= COMMIT_CHANGES && self.failure.is_none()
+        (self.urgent || self.changes >= COMMIT_CHANGES) && self.failure.is_none()
     }
 }

@@ -9,6 +9,8 @@ mod bm25;
 mod columns;
 mod documents;
 mod entry;
+#[cfg(feature = "local")]
+mod folder;
 pub(crate) mod kernel;
 #[cfg(feature = "local")]
 mod local;
@@ -28,6 +30,8 @@ mod view;
 #[cfg(feature = "local")]
 mod writer;
 
+#[cfg(feature = "local")]
+pub(crate) use folder::IndexFolder;
 #[cfg(feature = "local")]
 pub use local::LocalIndex;
 pub use memory::MemoryIndex;

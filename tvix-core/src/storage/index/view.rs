@@ -22,6 +22,8 @@ pub(super) struct View {
     pub(super) cursor: Seq,
     /// All documents that are found, wherever their terms are.
     pub(super) documents: Documents,
+    /// Changes come out of order, and the cursor moves only by what [`View::reach`] is told.
+    pub(super) is_held: bool,
     /// Changes of the commit that is under way.
     pub(super) frozen: Tier,
     /// Changes since. A key in here is no longer in the postings of `frozen`.
@@ -106,7 +108,15 @@ impl View {
             None => self.documents.remove(key),
         }
         self.pending.changes.insert(key, entry);
-        self.pending.last = self.pending.last.max(change.seq);
+        if !self.is_held {
+            self.reach(change.seq, false);
+        }
+    }
+
+    /// Says that all changes up to `seq` are here; with `done`, that none is left out any more.
+    pub(super) fn reach(&mut self, seq: Seq, done: bool) {
+        self.pending.last = self.pending.last.max(seq);
+        self.is_held &= !done;
     }
 
     /// Takes vectors in.
