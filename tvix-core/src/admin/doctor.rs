@@ -11,7 +11,7 @@ impl Tvix {
         };
         findings.push(self.check_store().await);
         findings.push(self.check_index(repair).await);
-        findings.push(Finding::new(Part::Vectors, Severity::Note, "none configured"));
+        findings.push(self.check_vectors(repair).await);
         Ok(Report {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             // A store that cannot be counted is among the findings.

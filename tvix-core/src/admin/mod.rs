@@ -25,6 +25,7 @@ mod report;
 mod restore;
 mod store;
 mod text_index;
+mod vectors;
 
 pub use backup::{BackupFile, BackupPage, Entry};
 pub use container::{BackupHead, BackupLine, BackupReader, BackupWriter};

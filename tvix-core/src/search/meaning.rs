@@ -129,7 +129,7 @@ impl Tvix {
     }
 
     /// Whether documents are still to be embedded.
-    pub(super) async fn is_behind(&self) -> Result<bool> {
+    pub(crate) async fn is_behind(&self) -> Result<bool> {
         let Some(seen) = *self.meaning().embedded.lock().await else { return Ok(true) };
         Ok(!self.store().changes(seen, 1).await?.is_empty())
     }

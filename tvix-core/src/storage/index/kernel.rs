@@ -17,7 +17,7 @@ struct Kernel {
 static BEST: LazyLock<Kernel> = LazyLock::new(best);
 
 /// The dot product of two vectors of one length.
-pub(crate) fn dot(one: &[i8], other: &[i8]) -> i32 {
+pub fn dot(one: &[i8], other: &[i8]) -> i32 {
     let mut sum = [0];
     dots(one, other, &mut sum);
     sum[0]
@@ -25,14 +25,14 @@ pub(crate) fn dot(one: &[i8], other: &[i8]) -> i32 {
 
 /// Writes the dot product of `vector` with each row of `rows` to `sums`. Rows are as long as `vector`,
 /// at most 65,536; rows without a place in `sums` are left out.
-pub(crate) fn dots(vector: &[i8], rows: &[i8], sums: &mut [i32]) {
+pub fn dots(vector: &[i8], rows: &[i8], sums: &mut [i32]) {
     if !vector.is_empty() {
         (BEST.dots)(vector, rows, sums);
     }
 }
 
 /// The processor features in use, for reports.
-pub(crate) fn features() -> &'static str {
+pub fn features() -> &'static str {
     BEST.features
 }
 

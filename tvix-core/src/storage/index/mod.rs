@@ -11,7 +11,7 @@ mod documents;
 mod entry;
 #[cfg(feature = "local")]
 mod folder;
-pub(crate) mod kernel;
+pub mod kernel;
 #[cfg(feature = "local")]
 mod local;
 mod memory;
