@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// How many hits are asked for.
-const HITS: usize = 100;
+pub(crate) const HITS: usize = 100;
 
 /// What the search found for one query.
 enum Found {

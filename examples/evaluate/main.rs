@@ -92,19 +92,21 @@ async fn measure(flags: &Flags, arguments: &[String]) -> Result<Run> {
 
 /// The sets to run: those asked for, or all, the memories first.
 fn names(flags: &Flags) -> Result<Vec<String>> {
+    let is_set = |name: &str| flags.data.join(name).join("corpus.jsonl").exists();
+    if let Some(unknown) = flags.sets.iter().find(|name| !is_set(name)) {
+        let folder = flags.data.join(unknown);
+        return Err(format!("--sets: got {unknown:?}, but {} is no set", folder.display()).into());
+    }
     if !flags.sets.is_empty() {
         return Ok(flags.sets.clone());
     }
-    let unreadable = |error| format!("DATA_FOLDER: {}: {error}", flags.data.display());
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&flags.data).map_err(unreadable)? {
-        let entry = entry?;
-        if entry.path().join("corpus.jsonl").exists() {
-            names.push(entry.file_name().to_string_lossy().into_owned());
-        }
-    }
+    let shown = flags.data.display();
+    let entries = fs::read_dir(&flags.data);
+    let entries = entries.map_err(|error| format!("DATA_FOLDER: {shown}: {error}"))?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| is_set(name)).collect();
     if names.is_empty() {
-        return Err(unreadable(std::io::ErrorKind::NotFound.into()).into());
+        return Err(format!("DATA_FOLDER: {shown} holds no folder with a corpus.jsonl").into());
     }
     names.sort_by_key(|name| (!data::is_of_memories(name), name.clone()));
     Ok(names)

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write};
 
 use crate::{
+    ask::HITS,
     flags::Mode,
     metrics::{Difference, Estimate},
     run::{Load, Run, SetResult, Timing},
@@ -28,7 +29,8 @@ fn head(run: &Run) -> String {
     let Run { commit, machine, command, .. } = run;
     let mut text = format!(
         "# How well search finds\n\n\
-         Written by `examples/evaluate`: means over the queries of a set, ± their standard error.\n\n\
+         Written by `examples/evaluate`: means over the queries of a set, ± their standard error. \
+         Times are of one query after the other, each for its {HITS} best.\n\n\
          - commit: {commit}\n- machine: {machine}\n- command: `{command}`\n"
     );
     text.extend(run.skipped.iter().map(|skipped| format!("- left out: {skipped}\n")));

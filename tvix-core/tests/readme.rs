@@ -49,6 +49,7 @@ fn the_files_it_names_are_there() {
         "SECURITY.md",
         "examples/agent.rs",
         "examples/custom_backend.rs",
+        "benches/RETRIEVAL.md",
     ] {
         assert!(readme.contains(&format!("`{name}`")), "{name} is not in the README");
         assert!(!read(name).is_empty());
