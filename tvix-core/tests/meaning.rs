@@ -139,13 +139,17 @@ async fn other_words_for_the_same_thing_are_found() {
     assert_eq!(answer.legs, BOTH);
     assert_eq!(answer.fusion, Some(Fusion::Convex { dense: 0.3 }));
     assert_eq!(answer.notices, []);
-    assert_eq!(texts(&ask(&tvix, "where is the kitten sleeping?").await)[0], "The cat sleeps on the sofa");
+    assert_eq!(
+        texts(&ask(&tvix, "where is the kitten sleeping?").await)[0],
+        "The cat sleeps on the sofa"
+    );
 }
 
 #[tokio::test]
 async fn the_last_paragraph_of_a_long_document_is_found_by_meaning() {
     let tvix = Tvix::in_memory();
-    let filler = "The committee read the minutes of the last meeting and approved them. ".repeat(900);
+    let filler =
+        "The committee read the minutes of the last meeting and approved them. ".repeat(900);
     let long = format!("{filler}\n\nThe physician prescribed a remedy against the headache.");
     for (title, text) in [("Minutes", long.as_str()), ("Other", &filler)] {
         let document = NewDocument::new(title, text).expect("a document");
@@ -246,7 +250,8 @@ async fn a_hit_comes_with_what_stands_beside_it_and_never_with_another_hit() {
         let time = format!("2026-03-01T10:{:02}:00Z", minute % 60);
         let time = if minute < 60 { time } else { "2026-03-01T11:30:00Z".to_owned() };
         let fields = serde_json::json!({ "event_time": time });
-        memory.metadata = Metadata::new(fields.as_object().cloned().expect("fields")).expect("metadata");
+        memory.metadata =
+            Metadata::new(fields.as_object().cloned().expect("fields")).expect("metadata");
         tvix.memory().add(memory).await.expect("stored");
     }
     let query = Query { page: Page::first(1), ..asked(Kind::Memory, "lovely lanterns") };
@@ -265,10 +270,13 @@ async fn a_hit_comes_with_what_stands_beside_it_and_never_with_another_hit() {
 #[tokio::test]
 async fn a_memory_is_found_by_the_day_on_which_it_happened() {
     let tvix = Tvix::in_memory();
-    for (day, text) in [("2026-05-08", "We painted the fence"), ("2026-06-09", "We painted the shed")] {
+    for (day, text) in
+        [("2026-05-08", "We painted the fence"), ("2026-06-09", "We painted the shed")]
+    {
         let mut memory = NewMemory::new(text).expect("text");
         let fields = serde_json::json!({ "event_time": day });
-        memory.metadata = Metadata::new(fields.as_object().cloned().expect("fields")).expect("metadata");
+        memory.metadata =
+            Metadata::new(fields.as_object().cloned().expect("fields")).expect("metadata");
         tvix.memory().add(memory).await.expect("stored");
     }
     for (query, text) in [

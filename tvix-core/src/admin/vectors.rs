@@ -20,7 +20,11 @@ impl Tvix {
 
     async fn vector_finding(&self) -> Result<Finding> {
         let Some(embedder) = self.meaning().embedder() else {
-            return Ok(Finding::new(Part::Vectors, Severity::Note, "none: search is by word alone"));
+            return Ok(Finding::new(
+                Part::Vectors,
+                Severity::Note,
+                "none: search is by word alone",
+            ));
         };
         let model = &embedder.model().name;
         let state = self.index().inspect().await?;

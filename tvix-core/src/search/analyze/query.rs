@@ -9,7 +9,7 @@ use super::{Analysis, Field, Form, each_form, each_term, fold, token};
 use token::{Token, Word};
 
 /// The most distinct words of a query that count.
-const WORDS_MAX: usize = 32;
+const WORDS_MAX: usize = 96;
 /// The most phrases of a query that must be found; further ones are words.
 const PHRASES_MAX: usize = 8;
 
@@ -33,7 +33,7 @@ const NUMBERS_FOUND: f32 = 0.2;
 /// Any text is a valid query; nothing in it is an operator. `"Quoted text"` (straight or curly marks,
 /// outside of words, in pairs; any other mark is plain text) is a phrase, and its words score like
 /// all others. Function words (`what`, `the`, …) do not count unless they are quoted or nothing else
-/// is left. The first 32 distinct words that count are kept, where a pair of characters of a script
+/// is left, and one that is repeated counts as often. The first 96 distinct words that count are kept, where a pair of characters of a script
 /// without spaces is a word; of the phrases the first 8.
 #[derive(Debug, Clone, Default)]
 pub struct TextQuery(Arc<Parsed>);
@@ -238,6 +238,8 @@ fn closing(text: &str, from: usize, mark: char) -> Option<usize> {
 #[derive(Default)]
 struct Builder {
     terms: BTreeMap<(Field, String), f32>,
+    /// The terms of the word at hand; a term that it gives twice counts once.
+    of_word: BTreeMap<(Field, String), f32>,
     phrases: Vec<Phrase>,
     words: Vec<Wanted>,
     seen: HashSet<String>,
@@ -257,48 +259,59 @@ impl Builder {
         }
     }
 
-    /// Whether the word known by `key` is new and there is room for it.
-    fn admit(&mut self, key: &str) -> bool {
-        self.seen.len() < WORDS_MAX && self.seen.insert(key.to_owned())
+    /// Whether the word known by `key` counts: it was seen before, or there is room for it. Also
+    /// whether it is new.
+    fn admit(&mut self, key: &str) -> Option<bool> {
+        if self.seen.contains(key) {
+            return Some(false);
+        }
+        (self.seen.len() < WORDS_MAX).then(|| self.seen.insert(key.to_owned()))
     }
 
     fn add_run(&mut self, token: &Token<'_>) {
         let single = token.width() == 1;
         each_term(token, &mut |form, _, gram| {
-            if form == Form::Stem && self.admit(gram) {
-                self.weigh(Field::Text, gram, 1.0);
-                self.weigh(Field::Title, gram, TITLE);
-                if single {
-                    self.weigh(Field::Exact, gram, 1.0);
-                }
+            if form != Form::Stem {
+                return;
+            }
+            let Some(is_new) = self.admit(gram) else { return };
+            self.weigh(Field::Text, gram, 1.0);
+            self.weigh(Field::Title, gram, TITLE);
+            if single {
+                self.weigh(Field::Exact, gram, 1.0);
+            }
+            if is_new {
                 self.words.push(Wanted { forms: vec![gram.to_owned()], parts: Vec::new() });
             }
+            self.end_word();
         });
     }
 
     fn add_name(&mut self, word: &Word<'_>) {
-        let Some(whole) = word.wholes.first() else {
-            let new = word.parts.first().filter(|part| self.admit(&super::term(part)));
-            let wanted = new.map(|part| self.add_word(part));
-            self.words.extend(wanted);
+        let Some((whole, inner)) = word.wholes.split_first() else {
+            let Some(part) = word.parts.first() else { return };
+            if let Some(is_new) = self.admit(&super::term(part)) {
+                let wanted = self.add_word(part);
+                self.words.extend(Some(wanted).filter(|_| is_new));
+                self.end_word();
+            }
             return;
         };
-        if !self.admit(whole) {
-            return;
-        }
-        let (whole, inner) = (whole.clone(), &word.wholes[1..]);
-        self.weigh(Field::Exact, &whole, WHOLE);
+        let Some(is_new) = self.admit(whole) else { return };
+        self.weigh(Field::Exact, whole, WHOLE);
         for inner in inner {
             self.weigh(Field::Exact, inner, EXACT);
         }
         let mut parts = Vec::new();
         for part in &word.parts {
-            let key = super::term(part);
-            if self.seen.contains(&key) || self.admit(&key) {
+            if self.admit(&super::term(part)).is_some() {
                 parts.push(self.add_word(part));
             }
         }
-        self.words.push(Wanted { forms: vec![whole], parts });
+        if is_new {
+            self.words.push(Wanted { forms: vec![whole.clone()], parts });
+        }
+        self.end_word();
     }
 
     fn add_word(&mut self, part: &str) -> Wanted {
@@ -324,8 +337,15 @@ impl Builder {
     }
 
     fn weigh(&mut self, field: Field, term: &str, weight: f32) {
-        let known = self.terms.entry((field, term.to_owned())).or_default();
+        let known = self.of_word.entry((field, term.to_owned())).or_default();
         *known = known.max(weight);
+    }
+
+    /// Adds what the word at hand gave to what is there: a word said twice counts twice.
+    fn end_word(&mut self) {
+        for (term, weight) in std::mem::take(&mut self.of_word) {
+            *self.terms.entry(term).or_default() += weight;
+        }
     }
 
     fn finish(self) -> Parsed {

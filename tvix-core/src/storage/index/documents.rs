@@ -42,7 +42,7 @@ pub(super) struct Passage {
 /// The size of a field over all passages.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Size {
-    terms: u64,
+    pub(super) terms: u64,
     pub(super) passages: u64,
 }
 
@@ -64,6 +64,8 @@ pub(super) struct Documents {
     lines: HashMap<(Option<String>, String), Line>,
     /// Living passages and their terms, by [`table`].
     sizes: [Size; TABLES],
+    /// Documents of each kind.
+    counts: [u64; Kind::ALL.len()],
     /// Passages with a context, and the terms in all of them with their neighbours.
     contexts: u64,
     context_terms: u64,
@@ -125,6 +127,11 @@ impl Documents {
         self.passages.get(passage as usize).map_or([NONE; 2], |p| [p.before, p.after])
     }
 
+    /// The first passage of the same document.
+    pub(super) fn first_of(&self, passage: PassageId) -> PassageId {
+        self.passages.get(passage as usize).map_or(NONE, |found| passage - found.number)
+    }
+
     /// How many terms a passage has together with its neighbours.
     pub(super) fn context_length(&self, passage: PassageId) -> u32 {
         let text = Field::Text.index();
@@ -133,6 +140,17 @@ impl Documents {
         };
         let [before, after] = self.around(passage);
         length(before) + length(passage) + length(after)
+    }
+
+    /// How many terms the text of a whole document has, overlaps of its passages twice.
+    pub(super) fn text_length(&self, key: DocKey) -> u32 {
+        let passages = self.passages_of(key).filter_map(|at| self.passages.get(at as usize));
+        passages.map(|passage| passage.lengths[Field::Text.index()]).sum()
+    }
+
+    /// How many documents of `kind` there are.
+    pub(super) fn count_of(&self, kind: Kind) -> u64 {
+        self.counts[usize::from(kind.code() - 1)]
     }
 
     /// The mean of [`Documents::context_length`].
@@ -171,6 +189,7 @@ impl Documents {
         }
         let passages = first..self.next();
         self.entries.insert(key, (Arc::clone(&meta), passages.clone()));
+        self.counts[usize::from(key.kind.code() - 1)] += 1;
         if key.kind == Kind::Memory {
             passages.clone().for_each(|passage| self.count(passage, true));
             passages.clone().zip(passages.clone().skip(1)).for_each(|(a, b)| self.link(a, b));
@@ -182,6 +201,7 @@ impl Documents {
     /// Forgets the document under `key`.
     pub(super) fn remove(&mut self, key: DocKey) {
         let Some((meta, passages)) = self.entries.remove(&key) else { return };
+        self.counts[usize::from(key.kind.code() - 1)] -= 1;
         if key.kind == Kind::Memory {
             self.displace(&meta, passages.clone());
             passages.clone().for_each(|passage| self.count(passage, false));

@@ -14,6 +14,8 @@ use crate::{
 
 /// The weight of what a memory's neighbours say, beside what it says itself.
 const CONTEXT: f32 = 1.0;
+/// The weight of what a whole document says, beside its best passage.
+const WHOLE: f32 = 1.0;
 /// Passages looked at for each document wanted: several may be of one document.
 const PASSAGES_PER_DOCUMENT: usize = 4;
 
@@ -69,13 +71,16 @@ struct Ranking<'a> {
     touched: Vec<PassageId>,
     /// One list a term of the query.
     matches: Vec<Vec<Match>>,
-    /// Occurrences among a passage and its neighbours, of one term at a time.
+    /// Occurrences around a passage, of one term at a time: with its neighbours for a memory, in the
+    /// whole document, by its first passage, for others.
     around: Vec<u32>,
+    /// The scores of whole documents, by their first passages.
+    whole: Vec<f32>,
 }
 
 impl<'a> Ranking<'a> {
     fn new(query: &'a IndexQuery, documents: &'a Documents, sources: &'a [&'a dyn Source]) -> Self {
-        let around = if query.uses_context() { documents.passages() } else { 0 };
+        let around = if query.context { documents.passages() } else { 0 };
         Self {
             query,
             documents,
@@ -84,6 +89,7 @@ impl<'a> Ranking<'a> {
             touched: Vec::new(),
             matches: Vec::new(),
             around: vec![0; around],
+            whole: vec![0.0; around],
         }
     }
 
@@ -102,8 +108,10 @@ impl<'a> Ranking<'a> {
         for entry in &found {
             self.add(entry.passage, scorer.score(entry.count, entry.length));
         }
-        if self.query.uses_context() && term.field == Field::Text {
-            self.add_context(term.weight * CONTEXT, size.passages, &found);
+        match kind {
+            _ if !self.query.context || term.field != Field::Text => {}
+            Kind::Memory => self.add_context(term.weight * CONTEXT, size.passages, &found),
+            _ => self.add_whole(term.weight * WHOLE, &found),
         }
         self.matches.push(found);
         Ok(())
@@ -139,6 +147,35 @@ impl<'a> Ranking<'a> {
         }
     }
 
+    /// The same term once more, for whole documents: two words that stand in different passages of one
+    /// document speak for it together.
+    fn add_whole(&mut self, weight: f32, found: &[Match]) {
+        let mut touched = Vec::with_capacity(found.len());
+        for entry in found {
+            let first = self.documents.first_of(entry.passage);
+            let Some(count) = self.around.get_mut(first as usize) else { continue };
+            if *count == 0 {
+                touched.push(first);
+            }
+            *count += entry.count;
+        }
+        let (kind, documents) = (self.query.kind, self.documents.count_of(self.query.kind));
+        let mean = self.documents.size(kind, Field::Text).terms as f32 / documents.max(1) as f32;
+        let scorer = Scorer::new(kind, weight, touched.len() as u64, documents, mean);
+        for first in touched {
+            let count = std::mem::take(&mut self.around[first as usize]);
+            let key = self.documents.document(first).map(|meta| meta.key);
+            let length = key.map_or(0, |key| self.documents.text_length(key));
+            self.whole[first as usize] += scorer.score(count, length);
+        }
+    }
+
+    /// The score of a passage and of the document it is of.
+    fn score(&self, passage: PassageId) -> f32 {
+        let whole = self.whole.get(self.documents.first_of(passage) as usize);
+        self.scores[passage as usize] + whole.copied().unwrap_or_default()
+    }
+
     /// The best passages of the best documents.
     fn best(&self) -> Result<Vec<(PassageId, f32)>> {
         let phrases = self.in_all_phrases()?;
@@ -147,7 +184,7 @@ impl<'a> Ranking<'a> {
                 && self.documents.accepts(*passage, self.query)
         };
         let passages = self.touched.iter().copied().filter(wanted);
-        let scored = passages.map(|passage| (passage, self.scores[passage as usize]));
+        let scored = passages.map(|passage| (passage, self.score(passage)));
         Ok(best_passages(scored.collect(), self.documents, self.query, self.query.limit))
     }
 
