@@ -29,15 +29,15 @@ use token::{Token, Word};
 /// alike.
 pub const TERM_MAX: usize = 64;
 
-/// So far behind the text stands its date.
-const DATE_GAP: u32 = 100;
+/// So far behind the text stand its title and its date, out of reach of its phrases.
+const GAP: u32 = 100;
 
 /// The parts of an index that a term can stand in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
     /// Stems of the title and of the headings above the passage.
     Title,
-    /// Stems of the text.
+    /// Stems of the text, then of title and headings once more.
     Text,
     /// Forms of both that [`Field::Text`] does not hold: words as written, names as a whole, single
     /// characters of scripts without spaces.
@@ -84,15 +84,27 @@ impl Analysis {
         let mut analysis = Self::default();
         let free = analysis.add(Field::Title, title, 0);
         analysis.add(Field::Title, headings, free);
-        analysis.add(Field::Text, text, 0);
+        let free = analysis.add(Field::Text, text, 0);
+        analysis.repeat_title(free.saturating_add(GAP));
         analysis
     }
 
-    /// Adds the words of a date to the text, out of reach of its phrases.
+    /// Adds the terms of the title to the text, from position `start` on: a word that stands in both
+    /// says more than either, and a text may well leave out what its title has said.
+    fn repeat_title(&mut self, start: u32) {
+        let title = self.field(Field::Title).to_vec().into_iter();
+        let moved = title.map(|Occurrence { term, position }| Occurrence {
+            term,
+            position: position.saturating_add(start),
+        });
+        self.fields[Field::Text.index()].extend(moved);
+    }
+
+    /// Adds the words of a date to the text.
     #[must_use]
     pub fn dated(mut self, words: &str) -> Self {
         let last = self.field(Field::Text).last().map_or(0, |last| last.position);
-        self.add(Field::Text, words, last.saturating_add(DATE_GAP));
+        self.add(Field::Text, words, last.saturating_add(GAP));
         self
     }
 

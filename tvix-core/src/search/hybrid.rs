@@ -99,6 +99,8 @@ impl Tvix {
         }
         let nearest = match mode {
             SearchMode::Keyword => Vec::new(),
+            // What was asked for to the letter is not found by its meaning.
+            _ if text.requires_phrases() => Vec::new(),
             _ => self.nearest(query.text.as_str(), &asked, &mut found).await,
         };
         found.fuse(keyword, nearest, self.fusion(), each_passage);

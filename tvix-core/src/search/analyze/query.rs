@@ -13,8 +13,8 @@ const WORDS_MAX: usize = 96;
 /// The most phrases of a query that must be found; further ones are words.
 const PHRASES_MAX: usize = 8;
 
-/// A term of the title is worth this many of the text.
-const TITLE: f32 = 2.0;
+/// What a term of the title is worth beside the text, where it stands as well.
+const TITLE: f32 = 0.5;
 /// The word as it was typed, beside its stem.
 const EXACT: f32 = 0.4;
 /// A name as a whole. It is rarer than its parts, which score as well.
@@ -31,8 +31,9 @@ const NUMBERS_FOUND: f32 = 0.2;
 /// An analysed query. Cheap to clone.
 ///
 /// Any text is a valid query; nothing in it is an operator. `"Quoted text"` (straight or curly marks,
-/// outside of words, in pairs; any other mark is plain text) is a phrase, and its words score like
-/// all others. Function words (`what`, `the`, …) do not count unless they are quoted or nothing else
+/// outside of words, in pairs; any other mark is plain text) is a phrase: it must be found when the
+/// query holds nothing else, and adds to the score when it does, as the title of a book in a question;
+/// its words score like all others. Function words (`what`, `the`, …) do not count unless they are quoted or nothing else
 /// is left, and one that is repeated counts as often. The first 96 distinct words that count are kept, where a pair of characters of a script
 /// without spaces is a word; of the phrases the first 8.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +43,8 @@ pub struct TextQuery(Arc<Parsed>);
 struct Parsed {
     terms: Vec<QueryTerm>,
     phrases: Vec<Phrase>,
+    /// Whether words count that stand outside of the phrases.
+    has_free_words: bool,
     words: Vec<Wanted>,
 }
 
@@ -60,8 +63,8 @@ pub struct QueryTerm {
 /// Terms that must stand at these distances in [`Field::Text`] or in [`Field::Title`] of one
 /// passage. A phrase of one term is also found in [`Field::Exact`].
 ///
-/// A document is found only if it holds each phrase of the query, though not in the same passage; and
-/// only passages with at least one of them score.
+/// Where [`TextQuery::requires_phrases`], a document is found only if it holds each phrase of the query,
+/// though not in the same passage; and only passages with at least one of them score.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phrase {
     /// Positions, the first of them 0, and terms; at least one.
@@ -133,9 +136,14 @@ impl TextQuery {
         &self.0.terms
     }
 
-    /// The phrases that must be found.
+    /// What was quoted.
     pub fn phrases(&self) -> &[Phrase] {
         &self.0.phrases
+    }
+
+    /// Whether the phrases must be found: nothing but phrases counts.
+    pub fn requires_phrases(&self) -> bool {
+        !self.0.phrases.is_empty() && !self.0.has_free_words
     }
 
     /// [`TextQuery::coverage`] of a passage that holds the terms `found`.
@@ -241,12 +249,14 @@ struct Builder {
     /// The terms of the word at hand; a term that it gives twice counts once.
     of_word: BTreeMap<(Field, String), f32>,
     phrases: Vec<Phrase>,
+    has_free_words: bool,
     words: Vec<Wanted>,
     seen: HashSet<String>,
 }
 
 impl Builder {
     fn add(&mut self, text: &str, phrase: bool, function_words: bool) {
+        let before = self.terms.len();
         for token in token::tokens(text) {
             match &token {
                 Token::Word(word) if word.is_function() && !function_words => {}
@@ -254,6 +264,7 @@ impl Builder {
                 Token::Run(_) => self.add_run(&token),
             }
         }
+        self.has_free_words |= !phrase && self.terms.len() > before;
         if phrase && self.phrases.len() < PHRASES_MAX {
             self.phrases.extend(Phrase::of(text));
         }
@@ -353,6 +364,7 @@ impl Builder {
         Parsed {
             terms: terms.map(|((field, term), weight)| QueryTerm { field, term, weight }).collect(),
             phrases: self.phrases,
+            has_free_words: self.has_free_words,
             words: self.words,
         }
     }

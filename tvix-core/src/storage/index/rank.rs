@@ -16,6 +16,8 @@ use crate::{
 const CONTEXT: f32 = 1.0;
 /// The weight of what a whole document says, beside its best passage.
 const WHOLE: f32 = 1.0;
+/// The weight of a phrase among other words, beside that of the words it is made of.
+const PHRASE: f32 = 1.0;
 /// Passages looked at for each document wanted: several may be of one document.
 const PASSAGES_PER_DOCUMENT: usize = 4;
 
@@ -56,6 +58,9 @@ pub(super) fn keyword(
     let mut ranking = Ranking::new(query, documents, sources);
     for number in 0..query.text.terms().len() {
         ranking.add_term(number)?;
+    }
+    if !query.text.requires_phrases() {
+        ranking.add_phrases()?;
     }
     let best = ranking.best()?;
     Ok(ranking.with_terms(best))
@@ -125,6 +130,23 @@ impl<'a> Ranking<'a> {
         *sum += score;
     }
 
+    /// What passages gain by holding a phrase: as much as by a rare word.
+    fn add_phrases(&mut self) -> Result<()> {
+        let kind = self.query.kind;
+        for phrase in self.query.text.phrases() {
+            let mut found = HashSet::new();
+            for source in self.sources {
+                found.extend(source.phrase(kind, phrase)?);
+            }
+            found.retain(|passage| self.documents.document(*passage).is_some());
+            let size = self.documents.size(kind, Field::Text);
+            let scorer = Scorer::new(kind, PHRASE, found.len() as u64, size.passages, size.mean());
+            let score = scorer.score(1, size.mean() as u32);
+            found.into_iter().for_each(|passage| self.add(passage, score));
+        }
+        Ok(())
+    }
+
     /// The same term once more, in a field that holds each passage with its neighbours. There is no
     /// such field on disk: what stands in it follows from who stands next to whom.
     fn add_context(&mut self, weight: f32, passages: u64, found: &[Match]) {
@@ -178,7 +200,8 @@ impl<'a> Ranking<'a> {
 
     /// The best passages of the best documents.
     fn best(&self) -> Result<Vec<(PassageId, f32)>> {
-        let phrases = self.in_all_phrases()?;
+        let required = self.query.text.requires_phrases();
+        let phrases = if required { self.in_all_phrases()? } else { None };
         let wanted = |passage: &PassageId| {
             phrases.as_ref().is_none_or(|phrases| phrases.contains(passage))
                 && self.documents.accepts(*passage, self.query)
