@@ -1,11 +1,25 @@
 //! Text to vectors: what search by meaning needs.
 
+#[cfg(any(feature = "embed-candle", feature = "embed-http"))]
+mod family;
+#[cfg(feature = "embed-http")]
+mod http;
+mod open;
+#[cfg(any(feature = "embed-candle", feature = "embed-http"))]
+mod vector;
+#[cfg(any(feature = "embed-candle", feature = "embed-http"))]
+mod worker;
+
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+
+#[cfg(feature = "embed-http")]
+pub use http::{HttpEmbedder, Patience};
+pub use open::open;
 
 /// A point in the space of an embedding model; of length 1, or all zero when the model knows nothing
 /// of the text.
@@ -16,7 +30,7 @@ pub type Vector = Vec<f32>;
 pub struct Model {
     /// The model's name and version.
     pub name: String,
-    /// The length of its vectors.
+    /// The length of its vectors; 0 while it is not known, which is until an endpoint's first answer.
     pub dimension: usize,
 }
 
@@ -44,7 +58,7 @@ pub struct Hints {
 /// Turns texts into vectors whose cosine is great when the texts mean the same.
 #[async_trait]
 pub trait Embedder: Debug + Send + Sync {
-    /// The model in use.
+    /// The model in use. Ask again after the first [`embed`](Embedder::embed) when the dimension is 0.
     fn model(&self) -> &Model;
 
     /// How search should use it.
