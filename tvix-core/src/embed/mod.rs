@@ -1,5 +1,7 @@
 //! Text to vectors: what search by meaning needs.
 
+#[cfg(feature = "embed-candle")]
+mod candle;
 #[cfg(any(feature = "embed-candle", feature = "embed-http"))]
 mod family;
 #[cfg(feature = "embed-http")]
@@ -17,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
+#[cfg(feature = "embed-candle")]
+pub use candle::CandleEmbedder;
 #[cfg(feature = "embed-http")]
 pub use http::{HttpEmbedder, Patience};
 pub use open::open;

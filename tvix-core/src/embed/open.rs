@@ -19,6 +19,10 @@ pub fn open(settings: &EmbedSettings) -> Result<Option<Arc<dyn Embedder>>> {
     match settings {
         // The model inside this crate is to be opened here.
         EmbedSettings::Static => Ok(None),
+        #[cfg(feature = "embed-candle")]
+        EmbedSettings::Candle { path } => {
+            Ok(Some(Arc::new(super::candle::CandleEmbedder::open(path)?)))
+        }
         #[cfg(feature = "embed-http")]
         EmbedSettings::Http { url, model, key_env } => {
             let embedder = super::http::HttpEmbedder::new(url, model);
