@@ -225,9 +225,9 @@ fn name(path: &Path, name: &str, family: Family, pooling: Pooling) -> Result<Str
     }
     let of_folder = path.file_name().unwrap_or_default().to_string_lossy();
     let last = name.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(&of_folder);
-    let fingerprint: String =
-        hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("candle/{last}/{fingerprint}"))
+    let begin = hash.finalize();
+    let begin = begin.iter().take(6).fold(0_u64, |all, byte| (all << 8) | u64::from(*byte));
+    Ok(format!("candle/{last}/{begin:012x}"))
 }
 
 /// The file's length and pieces of it at equal distances: enough to tell models apart, without reading

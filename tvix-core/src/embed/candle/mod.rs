@@ -26,7 +26,8 @@ const AT_A_TIME: usize = 2;
 /// that long on average.
 const CHARS_PER_TOKEN: usize = 16;
 
-/// A BERT model in a local folder, run on the processor: MiniLM, bge and e5 models and their likes.
+/// A BERT model in a local folder, run on the processor: `all-MiniLM-L6-v2`, bge and e5 models and their
+/// likes.
 ///
 /// The folder is as `sentence-transformers` and the hubs have it: `config.json` whose `model_type` is
 /// `bert`, `tokenizer.json` and `model.safetensors`; `1_Pooling/config.json` decides how tokens become
