@@ -194,7 +194,10 @@ impl Tvix {
         let index = Arc::new(crate::storage::index::IndexFolder::open(folder.index_folder()));
         let rebuilds = Rebuilds::new(Some(Arc::clone(&index) as _));
         let profile = ProfileSource::File(folder.profile_file());
-        let embedder = crate::embed::open(&settings.embed)?;
+        let embedder = crate::embed::open(&settings.embed).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the model cannot be opened: search is by word alone");
+            None
+        });
         let builder = Self::builder(store, index).settings(settings).profile(profile);
         let builder = builder.embedder(embedder);
         Ok(builder.build_holding(Some(Box::new(folder)), rebuilds))

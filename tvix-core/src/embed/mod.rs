@@ -1,5 +1,17 @@
 //! Text to vectors: what search by meaning needs.
 
+#[cfg(feature = "embed-candle")]
+mod candle;
+#[cfg(any(feature = "embed-candle", feature = "embed-http"))]
+mod family;
+#[cfg(feature = "embed-http")]
+mod http;
+mod open;
+#[cfg(any(feature = "embed-candle", feature = "embed-http"))]
+mod vector;
+#[cfg(any(feature = "embed-candle", feature = "embed-http"))]
+mod worker;
+
 use std::fmt::Debug;
 
 use async_trait::async_trait;
@@ -7,9 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-mod builtin;
-
 pub use builtin::{BuiltIn, LateInteraction};
+#[cfg(feature = "embed-candle")]
+pub use candle::CandleEmbedder;
+#[cfg(feature = "embed-http")]
+pub use http::{HttpEmbedder, Patience};
+pub use open::open;
 
 /// A point in the space of an embedding model; of length 1, or all zero when the model knows nothing
 /// of the text.
@@ -20,7 +35,7 @@ pub type Vector = Vec<f32>;
 pub struct Model {
     /// The model's name and version.
     pub name: String,
-    /// The length of its vectors.
+    /// The length of its vectors; 0 while it is not known, which is until an endpoint's first answer.
     pub dimension: usize,
 }
 
@@ -48,7 +63,7 @@ pub struct Hints {
 /// Turns texts into vectors whose cosine is great when the texts mean the same.
 #[async_trait]
 pub trait Embedder: Debug + Send + Sync {
-    /// The model in use.
+    /// The model in use. Ask again after the first [`embed`](Embedder::embed) when the dimension is 0.
     fn model(&self) -> &Model;
 
     /// How search should use it.
@@ -68,13 +83,4 @@ pub(crate) fn normalise(vector: &mut [f32]) {
     if length > 0.0 {
         vector.iter_mut().for_each(|x| *x /= length);
     }
-}
-
-/// The model that `settings` ask for; `None`: search is by word alone.
-///
-/// # Errors
-/// As the model's own; it is not loaded before its first use.
-#[allow(clippy::unnecessary_wraps)]
-pub fn open(_: &crate::settings::EmbedSettings) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
-    Ok(Some(std::sync::Arc::new(BuiltIn::default())))
 }

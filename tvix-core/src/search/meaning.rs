@@ -16,6 +16,8 @@ use crate::{
 
 /// How many changes are embedded before their vectors are stored.
 const STEP: usize = 64;
+/// A text that every model takes.
+const PROBE: &str = "a short text";
 /// How long a model that failed is left alone by queries.
 const REST: Duration = Duration::from_secs(30);
 
@@ -105,6 +107,10 @@ impl Tvix {
     /// The next changes whose vectors the index lacks.
     pub(super) async fn not_embedded(&self) -> Result<Vec<Change>> {
         let Some(embedder) = self.meaning().embedder() else { return Ok(Vec::new()) };
+        if embedder.model().dimension == 0 {
+            // It is known from the first answer on.
+            one_vector(embedder.as_ref(), PROBE).await?;
+        }
         let mut embedded = self.meaning().embedded.lock().await;
         let seen = match *embedded {
             Some(seen) => seen,
