@@ -116,13 +116,14 @@ async fn find(tvix: &Tvix, words: &str) -> (usize, bool) {
 
 /// Waits until so many documents were taken in.
 async fn taken(tvix: &Tvix, documents: u64) {
+    let is_there = || tvix.rebuilds().progress().is_some_and(|now| now.done >= documents);
     for _ in 0..2000 {
-        if tvix.rebuilds().progress().is_some_and(|progress| progress.done >= documents) {
-            return;
+        if is_there() {
+            break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("the rebuild does not get on: {:?}", tvix.rebuilds().progress());
+    assert!(is_there(), "the rebuild does not get on: {:?}", tvix.rebuilds().progress());
 }
 
 async fn says_that_it_is_rebuilt(tvix: &Tvix) {
