@@ -358,8 +358,11 @@ impl State {
         progress.done += changes.iter().filter(|change| change.document.is_some()).count() as u64;
         // What is written meanwhile comes on top.
         progress.total = progress.total.max(progress.done);
-        if progress.tenth() > before {
-            tracing::warn!("{progress}");
+        match progress.tenth() > before {
+            // What was not asked for is worth a word at the usual level.
+            true if progress.is_partial => tracing::warn!("{progress}"),
+            true => tracing::info!("{progress}"),
+            false => {}
         }
     }
 }

@@ -173,6 +173,22 @@ async fn the_index_in_use_answers_until_the_new_one_is_whole() {
 }
 
 #[tokio::test]
+async fn two_who_ask_at_once_are_both_served() {
+    let (folder, store) = (TempDir::new().expect("folder"), Arc::default());
+    let (tvix, gate) = open(folder.path(), &store);
+    fill(&tvix).await;
+    gate.open();
+    let asked = [tvix.clone(), tvix.clone()].map(|tvix| {
+        tokio::spawn(async move { tvix.reindex().await.map(|rebuilt| rebuilt.documents) })
+    });
+    for rebuild in asked {
+        assert_eq!(rebuild.await.expect("ran").expect("rebuilt"), NOTES as u64);
+    }
+    assert_eq!(find(&tvix, "note").await, (NOTES, false));
+    nothing_is_left(folder.path());
+}
+
+#[tokio::test]
 async fn a_rebuild_that_is_broken_off_leaves_the_index_as_it_was() {
     let (folder, store) = (TempDir::new().expect("folder"), Arc::default());
     let (tvix, gate) = open(folder.path(), &store);
@@ -215,7 +231,6 @@ async fn searches_answer_from_what_is_there_while_a_lost_index_is_filled() {
     assert_eq!(find(&tvix, "item5 item190").await, (0, false));
     assert_eq!(find(&tvix, "meanwhile").await, (1, false));
     add(&tvix, "written afterwards").await;
-    gate.inner.save().await.expect("saved");
     let report = tvix.doctor(false).await.expect("examined");
     assert!(report.is_healthy(), "{report:?}");
 }
