@@ -163,8 +163,8 @@ impl Drop for Rebuilds {
 impl Tvix {
     /// Builds the index anew from the log. Searches and writes go on meanwhile.
     pub(crate) async fn rebuild_index(&self) -> Result<()> {
-        // What this starts comes first.
-        self.begins_after().await?;
+        // What this starts comes first. An index that cannot be asked is replaced all the same.
+        let _ = self.begins_after().await;
         let rebuilds = self.rebuilds();
         let Some(workshop) = &rebuilds.workshop else { return self.rebuild_in_place().await };
         let guard = rebuilds.running.lock_arc().await;
@@ -315,9 +315,9 @@ impl Builder {
                 Err(error) => {
                     tracing::warn!(%error, "the rebuild of the index waits");
                     // This thread has nothing else to do.
-                    (0..PAUSE).take_while(|_| !self.is_stopped()).for_each(|_| {
+                    for _ in (0..PAUSE).take_while(|_| !self.is_stopped()) {
                         thread::sleep(Duration::from_millis(100));
-                    });
+                    }
                 }
             }
             if self.is_stopped() {
@@ -369,8 +369,11 @@ impl State {
         progress.done += changes.iter().filter(|change| change.document.is_some()).count() as u64;
         // What is written meanwhile comes on top.
         progress.total = progress.total.max(progress.done);
-        if progress.tenth() > before {
-            tracing::warn!("{progress}");
+        match progress.tenth() > before {
+            // What was not asked for is worth a word at the usual level.
+            true if progress.is_partial => tracing::warn!("{progress}"),
+            true => tracing::info!("{progress}"),
+            false => {}
         }
     }
 }

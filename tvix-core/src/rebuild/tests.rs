@@ -116,13 +116,14 @@ async fn find(tvix: &Tvix, words: &str) -> (usize, bool) {
 
 /// Waits until so many documents were taken in.
 async fn taken(tvix: &Tvix, documents: u64) {
+    let is_there = || tvix.rebuilds().progress().is_some_and(|now| now.done >= documents);
     for _ in 0..2000 {
-        if tvix.rebuilds().progress().is_some_and(|progress| progress.done >= documents) {
-            return;
+        if is_there() {
+            break;
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("the rebuild does not get on: {:?}", tvix.rebuilds().progress());
+    assert!(is_there(), "the rebuild does not get on: {:?}", tvix.rebuilds().progress());
 }
 
 async fn says_that_it_is_rebuilt(tvix: &Tvix) {
@@ -172,6 +173,22 @@ async fn the_index_in_use_answers_until_the_new_one_is_whole() {
 }
 
 #[tokio::test]
+async fn two_who_ask_at_once_are_both_served() {
+    let (folder, store) = (TempDir::new().expect("folder"), Arc::default());
+    let (tvix, gate) = open(folder.path(), &store);
+    fill(&tvix).await;
+    gate.open();
+    let asked = [tvix.clone(), tvix.clone()].map(|tvix| {
+        tokio::spawn(async move { tvix.reindex().await.map(|rebuilt| rebuilt.documents) })
+    });
+    for rebuild in asked {
+        assert_eq!(rebuild.await.expect("ran").expect("rebuilt"), NOTES as u64);
+    }
+    assert_eq!(find(&tvix, "note").await, (NOTES, false));
+    nothing_is_left(folder.path());
+}
+
+#[tokio::test]
 async fn a_rebuild_that_is_broken_off_leaves_the_index_as_it_was() {
     let (folder, store) = (TempDir::new().expect("folder"), Arc::default());
     let (tvix, gate) = open(folder.path(), &store);
@@ -214,7 +231,6 @@ async fn searches_answer_from_what_is_there_while_a_lost_index_is_filled() {
     assert_eq!(find(&tvix, "item5 item190").await, (0, false));
     assert_eq!(find(&tvix, "meanwhile").await, (1, false));
     add(&tvix, "written afterwards").await;
-    gate.inner.save().await.expect("saved");
     let report = tvix.doctor(false).await.expect("examined");
     assert!(report.is_healthy(), "{report:?}");
 }
