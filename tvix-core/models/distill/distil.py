@@ -1,6 +1,6 @@
 """Distil the teacher into a static model.
 
-usage: distil.py WORK OUT.tvs [--words 6000] [--epochs 12] ...
+usage: distil.py WORK OUT.tvs [--words 6000] [--epochs 8] ...
 
 1. Vocabulary: the teacher's word pieces that can occur, and the commonest words of the texts that it splits.
 2. Start: one teacher vector per piece, PCA to 256 columns, each row weighted by a/(a+p) of its share p (SIF).
@@ -109,10 +109,10 @@ def rotation(student, teacher):
 
 
 class RowAdam:
-    """Adam that touches only the rows of a batch, and pulls these towards where they began."""
+    """Adam that touches only the rows of a batch."""
 
-    def __init__(self, rows, pull):
-        self.rows, self.begin, self.pull = rows.copy(), rows.copy(), pull
+    def __init__(self, rows):
+        self.rows = rows.copy()
         self.first, self.second = np.zeros_like(rows), np.zeros_like(rows)
         self.steps = np.zeros(len(rows), np.int32)
 
@@ -122,7 +122,6 @@ class RowAdam:
         first = self.first[used] = .9 * self.first[used] + .1 * gradient
         second = self.second[used] = .99 * self.second[used] + .01 * gradient * gradient
         change = first / (1 - .9 ** t) / (np.sqrt(second / (1 - .99 ** t)) + 1e-8)
-        change += self.pull * (self.rows[used] - self.begin[used])
         self.rows[used] -= (rate * change).astype(np.float32)
 
 
@@ -148,7 +147,7 @@ def regress(rows, bags, teacher, args):
     """Rows that give the teacher's vectors of the texts."""
     sizes = np.maximum(np.asarray(bags.sum(1)).ravel(), 1)
     bags = (sp.diags(1 / sizes).astype(np.float32) @ bags).tocsr()
-    adam, rng, done = RowAdam(rows, args.pull), np.random.default_rng(0), 0
+    adam, rng, done = RowAdam(rows), np.random.default_rng(0), 0
     per_epoch = bags.shape[0] // args.batch
     for _ in range(args.epochs):
         order = rng.permutation(bags.shape[0])[:per_epoch * args.batch]
@@ -166,10 +165,9 @@ def options():
     parser.add_argument("work", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--words", type=int, default=6000, help="whole words to add")
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--pull", type=float, default=0., help="how strongly rows are held at their start")
+    parser.add_argument("--rate", type=float, default=1e-2)
     parser.add_argument("--temperature", type=float, default=.06)
     parser.add_argument("--kl", type=float, default=1.)
     return parser.parse_args()
