@@ -92,7 +92,7 @@ impl Embedder for Slow {
         self.asked.fetch_add(1, Ordering::Relaxed);
         // The test ends long before.
         let gate = self.open.lock().expect("gate");
-        let patience = Duration::from_secs(120);
+        let patience = Duration::from_mins(2);
         drop(self.opened.wait_timeout_while(gate, patience, |open| !*open).expect("gate"));
         self.inner.embed(texts, role).await
     }

@@ -1,6 +1,6 @@
 //! The whole examination.
 
-use super::{Finding, Part, Report, Severity};
+use super::{Finding, Part, Report};
 use crate::{Result, Tvix, storage::Kind};
 
 impl Tvix {

@@ -28,8 +28,8 @@ impl Tvix {
         };
         let model = &embedder.model().name;
         let state = self.index().inspect().await?;
-        let (embedded, documents) = (state.embedded, state.documents);
-        let what = format!("{embedded} of {documents} documents are found by meaning, by {model}");
+        let (found, documents) = (state.embedded, state.documents);
+        let what = format!("{found} of {documents} documents are found by meaning, by {model}");
         if self.is_behind().await? {
             let what = format!("{what}; others are still to be embedded");
             return Ok(Finding::new(Part::Vectors, Severity::Note, what).mended_by(EMBED));

@@ -1,5 +1,6 @@
 //! Text to vectors: what search by meaning needs.
 
+mod builtin;
 #[cfg(feature = "embed-candle")]
 mod candle;
 #[cfg(any(feature = "embed-candle", feature = "embed-http"))]
@@ -81,6 +82,8 @@ pub trait Embedder: Debug + Send + Sync {
 pub(crate) fn normalise(vector: &mut [f32]) {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if length > 0.0 {
-        vector.iter_mut().for_each(|x| *x /= length);
+        for x in vector.iter_mut() {
+            *x /= length;
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! 800 characters with 200 of overlap, on sentence and heading borders, retrieved best among the
 //! lengths and ways tried: a whole page dilutes the length norm of BM25, a sentence lacks context.
 
-use std::ops::Range;
+use std::{iter, ops::Range};
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
@@ -68,7 +68,7 @@ pub fn chunks(text: &str) -> Vec<Chunk> {
 pub fn parts(chunk: &str) -> Vec<Range<usize>> {
     let borders = borders(chunk, &[]);
     if borders.len() <= PART_MAX {
-        return vec![0..chunk.len()];
+        return iter::once(0..chunk.len()).collect();
     }
     let middle = borders.len() / 2;
     let reach = middle / 2..=borders.len() - middle / 2;

@@ -84,7 +84,9 @@ impl Fusion {
 
 fn by_score(mut list: Vec<Ranked>, weight: f32) -> Vec<Ranked> {
     let best = list.first().map_or(0.0, |hit| hit.score).max(f32::MIN_POSITIVE);
-    list.iter_mut().for_each(|hit| hit.score = weight * hit.score.max(0.0) / best);
+    for hit in &mut list {
+        hit.score = weight * hit.score.max(0.0) / best;
+    }
     list
 }
 

@@ -50,7 +50,9 @@ impl Tvix {
         let has_more = hits.len() == wanted;
         let mut page: Vec<Hit> =
             hits.into_iter().skip(query.page.offset).take(query.page.limit).collect();
-        page.iter_mut().for_each(|hit| score::narrow(hit, &text));
+        for hit in &mut page {
+            score::narrow(hit, &text);
+        }
         let others: Vec<Document> = rest.into_iter().map(|other| other.document).collect();
         self.relate(&mut page, &others).await?;
         let Found { legs, fusion, notices, .. } = found;
@@ -162,7 +164,7 @@ impl Tvix {
     }
 
     /// Compares the best candidates with a short query by the pieces of its words.
-    fn rerank(&self, candidates: &mut Vec<Candidate>, query: &str) -> Result<()> {
+    fn rerank(&self, candidates: &mut [Candidate], query: &str) -> Result<()> {
         let is_long = query.split_whitespace().nth(RERANK_WORDS).is_some();
         let Some(model) = self.meaning().built_in().filter(|_| !is_long) else { return Ok(()) };
         if !self.settings().search.rerank || self.settings().search.mode == SearchMode::Keyword {

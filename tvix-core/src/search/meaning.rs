@@ -28,7 +28,7 @@ pub(crate) struct Meaning {
     /// Compares the best hits with the query word by word.
     built_in: Option<BuiltIn>,
     /// The last change whose vectors the index has; `None` until it was asked.
-    embedded: Mutex<Option<Seq>>,
+    reached: Mutex<Option<Seq>>,
     /// When the model failed last.
     failed: StdMutex<Option<Instant>>,
     #[cfg(feature = "local")]
@@ -40,7 +40,7 @@ impl Meaning {
         Self {
             built_in: embedder.is_some().then(BuiltIn::default),
             embedder,
-            embedded: Mutex::default(),
+            reached: Mutex::default(),
             failed: StdMutex::default(),
             #[cfg(feature = "local")]
             worker: super::worker::Worker::default(),
@@ -57,7 +57,7 @@ impl Meaning {
 
     /// Asks the index anew how far the documents are embedded.
     pub(crate) async fn forget(&self) {
-        *self.embedded.lock().await = None;
+        *self.reached.lock().await = None;
     }
 
     fn is_resting(&self) -> bool {
@@ -99,8 +99,8 @@ impl Tvix {
             if changes.is_empty() {
                 return Ok(());
             }
-            let embedded = embed_changes(embedder.as_ref(), &changes).await;
-            self.take_vectors(embedded, &changes).await?;
+            let vectors = embed_changes(embedder.as_ref(), &changes).await;
+            self.take_vectors(vectors, &changes).await?;
         }
     }
 
@@ -111,12 +111,12 @@ impl Tvix {
             // It is known from the first answer on.
             one_vector(embedder.as_ref(), PROBE).await?;
         }
-        let mut embedded = self.meaning().embedded.lock().await;
-        let seen = match *embedded {
+        let mut reached = self.meaning().reached.lock().await;
+        let seen = match *reached {
             Some(seen) => seen,
             None => self.index().vector_cursor(embedder.model()).await?,
         };
-        *embedded = Some(seen);
+        *reached = Some(seen);
         self.store().changes(seen, STEP).await
     }
 
@@ -129,14 +129,14 @@ impl Tvix {
         self.meaning().note(&embedded);
         let last = changes.last().map_or(Seq::ZERO, |last| last.seq);
         self.index().apply_vectors(&embedded?, last).await?;
-        let mut seen = self.meaning().embedded.lock().await;
+        let mut seen = self.meaning().reached.lock().await;
         *seen = seen.map(|seen| seen.max(last));
         Ok(())
     }
 
     /// Whether documents are still to be embedded.
     pub(crate) async fn is_behind(&self) -> Result<bool> {
-        let Some(seen) = *self.meaning().embedded.lock().await else { return Ok(true) };
+        let Some(seen) = *self.meaning().reached.lock().await else { return Ok(true) };
         Ok(!self.store().changes(seen, 1).await?.is_empty())
     }
 
@@ -187,14 +187,14 @@ pub(super) async fn embed_changes(
         .collect();
     let texts: Vec<&str> = pieces.iter().flatten().map(|(_, text)| text.as_str()).collect();
     let mut vectors = checked(embedder, &texts, Role::Passage).await?.into_iter();
-    let embedded = changes.iter().zip(&pieces).map(|(change, pieces)| {
+    let rows_of = changes.iter().zip(&pieces).map(|(change, pieces)| {
         let rows = pieces.iter().zip(vectors.by_ref());
         let rows =
             rows.map(|((passage, _), vector)| PassageVector { passage: passage.clone(), vector });
         let known = |row: &PassageVector| row.vector.iter().any(|number| *number != 0.0);
         Embedded { key: change.key, seq: change.seq, vectors: rows.filter(known).collect() }
     });
-    Ok(embedded.collect())
+    Ok(rows_of.collect())
 }
 
 /// What of a document is embedded: parts of its passages, each with title, headings and date.

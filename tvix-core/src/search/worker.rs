@@ -20,7 +20,7 @@ use crate::{
 const DEADLINE: Duration = Duration::from_secs(2);
 /// The pause after a failure, which doubles up to [`PAUSE_MAX`].
 const PAUSE_MIN: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// The thread that embeds what was stored. It begins with the first document and ends with the last
 /// handle.
@@ -127,9 +127,9 @@ async fn embed_all(tvix: &WeakTvix, signal: &Signal) -> Result<()> {
             (strong.meaning().embedder().cloned(), strong.not_embedded().await?);
         drop(strong);
         let Some(embedder) = embedder.filter(|_| !changes.is_empty()) else { return Ok(()) };
-        let embedded = embed_changes(embedder.as_ref(), &changes).await;
+        let vectors = embed_changes(embedder.as_ref(), &changes).await;
         let Some(strong) = tvix.upgrade() else { return Ok(()) };
-        strong.take_vectors(embedded, &changes).await?;
+        strong.take_vectors(vectors, &changes).await?;
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ impl BuiltIn {
 
 /// A query that is compared with texts piece by piece.
 ///
-/// Khattab & Zaharia, "ColBERT" (2020), with the static rows in place of contextual ones.
+/// Khattab & Zaharia, "`ColBERT`" (2020), with the static rows in place of contextual ones.
 #[derive(Debug, Clone)]
 pub struct LateInteraction {
     weights: &'static Weights,
@@ -139,5 +139,72 @@ impl Embedder for BuiltIn {
 
     async fn embed(&self, texts: &[&str], _: Role) -> Result<Vec<Vector>> {
         texts.iter().map(|text| self.vector(text)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text with its pieces and the first numbers of its vector, as another reader of the same
+    /// weights gave them.
+    #[derive(serde::Deserialize)]
+    struct Golden {
+        text: String,
+        pieces: Vec<String>,
+        vector: Vec<f32>,
+    }
+
+    fn golden() -> Vec<Golden> {
+        let text = include_str!("../../../models/golden.json");
+        serde_json::from_str(text).expect("golden vectors")
+    }
+
+    #[test]
+    fn texts_are_cut_and_embedded_as_by_the_reference() {
+        let weights = weights().expect("weights");
+        let lines: Vec<&str> = {
+            let bytes = include_bytes!("../../../models/tvix-static-256.tvs");
+            let (length, rest) = number(&bytes[12..]).expect("a length");
+            std::str::from_utf8(&rest[..length]).expect("a vocabulary").split('\n').collect()
+        };
+        for Golden { text, pieces, vector } in golden() {
+            let mut cut = Vec::new();
+            weights.vocabulary.pieces(&text, &mut |piece| cut.push(lines[piece as usize]));
+            assert_eq!(cut, pieces, "{text:?}");
+            let ours = BuiltIn::default().vector(&text).expect("a vector");
+            for (one, other) in ours.iter().zip(&vector) {
+                assert!((one - other).abs() < 1e-4, "{text:?}: {one} against {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_in_other_words_is_nearer_than_something_else() {
+        let model = BuiltIn::default();
+        let cosine = |one: &str, other: &str| -> f32 {
+            let vectors = [one, other].map(|text| model.vector(text).expect("a vector"));
+            vectors[0].iter().zip(&vectors[1]).map(|(a, b)| a * b).sum()
+        };
+        let cat = "The cat sits outside";
+        assert!(cosine(cat, "A feline is sitting outdoors") > 0.5);
+        assert!(cosine(cat, "The stock market fell on Monday") < 0.2);
+    }
+
+    #[test]
+    fn weights_that_are_cut_off_are_refused() {
+        let bytes: &'static [u8] = include_bytes!("../../../models/tvix-static-256.tvs");
+        for end in [0, 3, 10, 40, 100_000, bytes.len() - 1] {
+            assert!(Weights::parse(&bytes[..end]).is_err(), "{end}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_a_vector_of_length_one_or_zero(text in "\\PC{0,80}") {
+            let vector = BuiltIn::default().vector(&text).expect("a vector");
+            let length: f32 = vector.iter().map(|x| x * x).sum();
+            assert!(length == 0.0 || (length - 1.0).abs() < 1e-4, "{length}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! WordPiece, as uncased BERT models cut text.
+//! `WordPiece`, as uncased BERT models cut text.
 //!
 //! Devlin et al., "BERT" (2019); the rules are those of the reference implementation's
 //! `BasicTokenizer` and `WordpieceTokenizer`: control characters are dropped, letters are lowered and
@@ -137,7 +137,7 @@ static PUNCTUATION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{
 static ACCENT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Mn}$").ok());
 static FORMAT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^[\p{Cf}\p{Co}]$").ok());
 
-fn matches(class: &Option<Regex>, c: char) -> bool {
+fn matches(class: &LazyLock<Option<Regex>>, c: char) -> bool {
     let mut bytes = [0; 4];
     class.as_ref().is_some_and(|class| class.is_match(c.encode_utf8(&mut bytes)))
 }

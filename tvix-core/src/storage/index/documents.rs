@@ -178,22 +178,22 @@ impl Documents {
 
     /// Puts a document in place of what its key held; `lengths` has one entry a passage.
     /// Returns the numbers of its passages.
-    pub(super) fn insert(&mut self, meta: Arc<Meta>, lengths: &[Lengths]) -> Range<PassageId> {
+    pub(super) fn insert(&mut self, meta: &Arc<Meta>, lengths: &[Lengths]) -> Range<PassageId> {
         let key = meta.key;
         self.remove(key);
         let first = self.next();
         for (number, lengths) in (0..).zip(lengths) {
-            let (meta, lengths) = (Some(Arc::clone(&meta)), *lengths);
+            let (meta, lengths) = (Some(Arc::clone(meta)), *lengths);
             self.passages.push(Passage { meta, number, lengths, before: NONE, after: NONE });
             self.measure(key.kind, lengths, u64::wrapping_add);
         }
         let passages = first..self.next();
-        self.entries.insert(key, (Arc::clone(&meta), passages.clone()));
+        self.entries.insert(key, (Arc::clone(meta), passages.clone()));
         self.counts[usize::from(key.kind.code() - 1)] += 1;
         if key.kind == Kind::Memory {
             passages.clone().for_each(|passage| self.count(passage, true));
             passages.clone().zip(passages.clone().skip(1)).for_each(|(a, b)| self.link(a, b));
-            self.place(&meta);
+            self.place(meta);
         }
         passages
     }

@@ -36,6 +36,8 @@ pub fn features() -> &'static str {
     BEST.features
 }
 
+// Each copy must be compiled into its caller, or it would not use the caller's features.
+#[expect(clippy::inline_always)]
 #[inline(always)]
 fn portable(vector: &[i8], rows: &[i8], sums: &mut [i32]) {
     for (row, sum) in rows.chunks_exact(vector.len()).zip(sums) {

@@ -60,7 +60,7 @@ impl State {
         self.postings.remove(self.documents.passages_of(change.key));
         match entry {
             Some(entry) => {
-                let passages = self.documents.insert(Arc::clone(&entry.meta), &entry.lengths());
+                let passages = self.documents.insert(&entry.meta, &entry.lengths());
                 self.postings.insert(entry, passages);
             }
             None => self.documents.remove(change.key),

@@ -1,6 +1,6 @@
 //! The keyword leg: BM25 over every source of postings, and what of the query each hit holds.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     bm25::Scorer,
@@ -141,8 +141,11 @@ impl<'a> Ranking<'a> {
             found.retain(|passage| self.documents.document(*passage).is_some());
             let size = self.documents.size(kind, Field::Text);
             let scorer = Scorer::new(kind, PHRASE, found.len() as u64, size.passages, size.mean());
-            let score = scorer.score(1, size.mean() as u32);
-            found.into_iter().for_each(|passage| self.add(passage, score));
+            let mean = size.terms / size.passages.max(1);
+            let score = scorer.score(1, u32::try_from(mean).unwrap_or(u32::MAX));
+            for passage in found {
+                self.add(passage, score);
+            }
         }
         Ok(())
     }
@@ -235,19 +238,25 @@ impl<'a> Ranking<'a> {
 
     /// Adds to each of the best which terms of the query it holds.
     fn with_terms(mut self, best: Vec<(PassageId, f32)>) -> Vec<Ranked> {
-        // From here on a score below zero marks one of the best, by its place among them.
+        let mut places = HashMap::new();
         for (at, (passage, _)) in best.iter().enumerate() {
-            self.scores[*passage as usize] = -1.0 - at as f32;
+            // From here on a score below zero marks one of the best.
+            self.scores[*passage as usize] = -1.0;
+            places.insert(*passage, at);
         }
+        let place = |passage: PassageId| {
+            self.scores.get(passage as usize).filter(|mark| **mark < 0.0)?;
+            places.get(&passage).copied()
+        };
         let mut terms = vec![(TermSet::default(), TermSet::default()); best.len()];
         for (number, matches) in self.matches.iter().enumerate() {
             for entry in matches {
-                if let Some(at) = self.place(entry.passage) {
+                if let Some(at) = place(entry.passage) {
                     terms[at].0.insert(number);
                 }
                 if self.query.uses_context() {
                     let around = self.documents.around(entry.passage);
-                    around.into_iter().filter_map(|passage| self.place(passage)).for_each(|at| {
+                    around.into_iter().filter_map(place).for_each(|at| {
                         terms[at].1.insert(number);
                     });
                 }
@@ -260,11 +269,6 @@ impl<'a> Ranking<'a> {
             Some(Ranked { key, score, passage, terms, around, cosine: None })
         });
         ranked.collect()
-    }
-
-    fn place(&self, passage: PassageId) -> Option<usize> {
-        let mark = self.scores.get(passage as usize).copied().filter(|mark| *mark < 0.0)?;
-        Some((-1.0 - mark) as usize)
     }
 }
 

@@ -156,7 +156,7 @@ fn encode(embedded: &Embedded) -> Vec<u8> {
         for number in [passage.start, passage.end, vector.len()] {
             bytes.extend(u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
         }
-        vector.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+        bytes.extend(vector.iter().flat_map(|number| number.to_le_bytes()));
     }
     bytes
 }

@@ -91,7 +91,7 @@ impl Committed {
             let places =
                 passages.iter().map(|(_, _, segment, doc)| (&columns[*segment as usize], *doc));
             let (meta, lengths) = document(passages[0].0, places)?;
-            documents.insert(Arc::new(meta), &lengths);
+            documents.insert(&Arc::new(meta), &lengths);
         }
         Ok(documents)
     }

@@ -102,7 +102,7 @@ impl View {
         self.pending.postings.remove(replaced);
         match &entry {
             Some(entry) => {
-                let passages = self.documents.insert(Arc::clone(&entry.meta), &entry.lengths());
+                let passages = self.documents.insert(&entry.meta, &entry.lengths());
                 self.pending.postings.insert(entry, passages);
             }
             None => self.documents.remove(key),
