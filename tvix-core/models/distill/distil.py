@@ -167,7 +167,7 @@ def options():
     parser.add_argument("--words", type=int, default=6000, help="whole words to add")
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--rate", type=float, default=1e-2)
+    parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--temperature", type=float, default=.06)
     parser.add_argument("--kl", type=float, default=1.)
     return parser.parse_args()

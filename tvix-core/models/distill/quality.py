@@ -1,6 +1,6 @@
 """Measure models: agreement with the teacher on kept-apart texts, and retrieval with the vectors alone.
 
-usage: quality.py WORK MODEL... [--sets FOLDER [--locomo FOLDER]]
+usage: quality.py WORK MODEL... [--sets FOLDER]
 
 MODEL is a .tvs file or a stage (.npz) of distil.py. FOLDER holds retrieval sets, one folder each, with corpus.jsonl
 {id, text, title, scope, meta}, queries.jsonl {id, text, scope} and qrels.tsv (query, document, grade).
