@@ -150,7 +150,11 @@ async fn the_last_paragraph_of_a_long_document_is_found_by_meaning() {
     let tvix = Tvix::in_memory();
     let filler =
         "The committee read the minutes of the last meeting and approved them. ".repeat(900);
-    let long = format!("{filler}\n\nThe physician prescribed a remedy against the headache.");
+    let last = "The physician prescribed a remedy against the headache. The patient is to take two \
+        pills after each meal, to drink enough water, and to lie down in a dark room when the pain comes \
+        back. If the fever rises above thirty-nine degrees, the clinic must be called at once, and a nurse \
+        will visit the patient at home and bring the results of the blood test.";
+    let long = format!("{filler}\n\n# Health\n\n{last}");
     for (title, text) in [("Minutes", long.as_str()), ("Other", &filler)] {
         let document = NewDocument::new(title, text).expect("a document");
         tvix.wiki().add(document).await.expect("stored");

@@ -11,6 +11,7 @@ use crate::{
     admin::{Part, Severity},
     memory::NewMemory,
     search::Query,
+    settings::{SearchSettings, Settings},
     storage::{Filter, MemoryStore, Page, index::IndexFolder},
     types::{Id, QueryText},
 };
@@ -86,7 +87,11 @@ fn open(folder: &Path, store: &Arc<MemoryStore>) -> (Tvix, Arc<Gate>) {
     let rebuilds = Rebuilds::new(Some(Arc::clone(&gate) as _));
     rebuilds.far_behind.store(50, Ordering::Relaxed);
     let store = Arc::clone(store);
-    (Tvix::builder(store, index).build_holding(None, rebuilds), gate)
+    // By its own words alone, so that what is found can be counted.
+    let search = SearchSettings { context: false, ..SearchSettings::default() };
+    let settings = Settings { search, ..Settings::default() };
+    let builder = Tvix::builder(store, index).embedder(None).settings(settings);
+    (builder.build_holding(None, rebuilds), gate)
 }
 
 async fn add(tvix: &Tvix, text: &str) -> Id {
