@@ -131,7 +131,10 @@ mod tests {
         let turns = turn(&text).unwrap();
         let [(0, memory)] = turns.as_slice() else { panic!("{turns:?}") };
         assert_eq!(memory.content.as_str(), "Ana: I went hiking");
-        assert_eq!(memory.project.as_ref().map(|slug| slug.as_str()), Some("conv-26"));
+        assert_eq!(
+            memory.project.as_ref().map(tvix_core::types::ProjectSlug::as_str),
+            Some("conv-26")
+        );
         let fields = serde_json::to_value(&memory.metadata).unwrap();
         assert_eq!(fields, serde_json::json!({"event_time": "2023-05-08T13:56:00Z"}));
     }

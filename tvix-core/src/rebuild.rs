@@ -288,7 +288,7 @@ impl Builder {
         loop {
             self.workshop.room().await?;
             let changes = self.store.changes(seen, STEP).await?;
-            feed(draft, &changes).await?;
+            draft.apply(&changes).await?;
             let Some(last) = changes.last() else { return self.workshop.save().await };
             seen = last.seq;
             self.state.took(&changes);
@@ -302,7 +302,7 @@ impl Builder {
         loop {
             let changes = self.store.changes(applied.unwrap_or_default(), STEP).await?;
             let Some(last) = changes.last() else { return Ok(()) };
-            feed(&*self.index, &changes).await?;
+            self.index.apply(&changes).await?;
             *applied = Some(last.seq);
         }
     }
@@ -334,7 +334,7 @@ impl Builder {
         let mut changes = self.store.changes(seen, STEP).await?;
         let is_last = changes.len() < STEP;
         changes.retain(|change| change.seq <= end);
-        feed(&*self.index, &changes).await?;
+        self.index.apply(&changes).await?;
         self.state.took(&changes);
         let reached = match changes.last() {
             Some(last) if !is_last && last.seq < end => last.seq,
@@ -390,11 +390,6 @@ impl fmt::Display for Progress {
         let Self { done, total, .. } = self;
         write!(f, "index is being rebuilt{place}: {done} of {total} documents")
     }
-}
-
-/// Lets `index` take changes in.
-async fn feed(index: &dyn SearchIndex, changes: &[Change]) -> Result<()> {
-    index.apply(changes).await
 }
 
 #[cfg(all(test, feature = "local"))]

@@ -1,6 +1,8 @@
 //! [`Tvix`], the handle that everything goes through, and the order in which a write happens: it
 //! lives here only.
 
+mod builder;
+
 use std::{fmt, sync::Arc};
 
 use async_lock::{Mutex, OnceCell};
@@ -9,17 +11,18 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Error, Memory, Project, Result, Wiki,
     admin::{Admin, Place},
-    embed::{BuiltIn, Embedder},
     profile::ProfileSource,
     rebuild::Rebuilds,
     search::{Meaning, Notice},
     settings::Settings,
     storage::{
-        Batch, Condition, DocKey, Document, DocumentStore, Kind, MemoryStore, Operation, Request,
-        SearchIndex, Seq, Written, index::MemoryIndex,
+        Batch, Condition, DocKey, Document, DocumentStore, Kind, Operation, Request, SearchIndex,
+        Seq, Written,
     },
-    types::{Clock, RequestId, Source, SystemClock, TimeZone},
+    types::{Clock, RequestId, Source, TimeZone},
 };
+
+pub use builder::Builder;
 
 /// How many changes `catch_up` takes from the log at a time.
 const CATCH_UP_STEP: usize = 500;
@@ -70,71 +73,6 @@ impl WeakTvix {
 
 type Parts = (Arc<dyn DocumentStore>, Arc<dyn SearchIndex>, Arc<Mutex<Option<Seq>>>);
 
-/// Puts a [`Tvix`] together from parts.
-#[derive(Debug)]
-pub struct Builder {
-    store: Arc<dyn DocumentStore>,
-    index: Arc<dyn SearchIndex>,
-    clock: Arc<dyn Clock>,
-    settings: Settings,
-    profile: ProfileSource,
-    embedder: Option<Arc<dyn Embedder>>,
-}
-
-impl Builder {
-    /// Replaces the clock.
-    #[must_use]
-    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.clock = Arc::new(clock);
-        self
-    }
-
-    /// Replaces the settings.
-    #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
-    }
-
-    /// Replaces the built-in model; with `None` search is by word alone.
-    #[must_use]
-    pub fn embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        self.embedder = embedder;
-        self
-    }
-
-    /// Says where the user's profile is.
-    #[must_use]
-    pub fn profile(mut self, profile: ProfileSource) -> Self {
-        self.profile = profile;
-        self
-    }
-
-    /// The finished handle, which speaks for [`Source::library`].
-    pub fn build(self) -> Tvix {
-        self.build_holding(None, Rebuilds::new(None))
-    }
-
-    pub(crate) fn build_holding(self, folder: Option<Box<dyn Place>>, rebuilds: Rebuilds) -> Tvix {
-        let Self { store, index, clock, settings, profile, embedder } = self;
-        let meaning = Meaning::new(embedder);
-        let (applied, begins_after) = (Arc::default(), OnceCell::new());
-        let parts = Engine {
-            rebuilds,
-            store,
-            index,
-            applied,
-            begins_after,
-            clock,
-            settings,
-            profile,
-            meaning,
-            folder,
-        };
-        Tvix { engine: Arc::new(parts), source: Source::library(), request: None }
-    }
-}
-
 /// What became of a batch, and what the caller should know beside it.
 pub(crate) struct Committed {
     pub(crate) written: Written,
@@ -142,24 +80,6 @@ pub(crate) struct Committed {
 }
 
 impl Tvix {
-    /// A handle over a backend of your own.
-    pub fn builder(store: Arc<dyn DocumentStore>, index: Arc<dyn SearchIndex>) -> Builder {
-        let clock = Arc::new(SystemClock);
-        Builder {
-            store,
-            index,
-            clock,
-            settings: Settings::default(),
-            profile: ProfileSource::default(),
-            embedder: Some(Arc::new(BuiltIn::default())),
-        }
-    }
-
-    /// A store that lives in memory and is gone with its last handle: for tests and trials.
-    pub fn in_memory() -> Self {
-        Self::builder(Arc::new(MemoryStore::default()), Arc::new(MemoryIndex::default())).build()
-    }
-
     /// Opens the data folder `path`, making it (for its owner alone) if it is not there.
     ///
     /// # Errors

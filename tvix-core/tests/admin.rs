@@ -141,7 +141,7 @@ async fn committed(path: &Path, tvix: &Tvix) {
     for _ in 0..600 {
         let meta = fs::read_to_string(path.join("index/text/meta.json")).unwrap_or_default();
         // 42 live documents took 44 writes and a deletion.
-        if last == 42 && meta.contains("\"1 45\"") {
+        if last == 42 && meta.contains("\"2 45\"") {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

@@ -14,6 +14,7 @@
 mod fold;
 mod query;
 mod script;
+mod term_set;
 mod token;
 
 use std::borrow::Cow;
@@ -21,7 +22,8 @@ use std::borrow::Cow;
 use frostem::{Algorithm, Stemmer};
 
 pub use fold::fold;
-pub use query::{Phrase, QueryTerm, TermSet, TextQuery};
+pub use query::{Phrase, QueryTerm, TextQuery};
+pub use term_set::TermSet;
 
 use token::{Token, Word};
 

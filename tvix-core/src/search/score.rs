@@ -24,11 +24,10 @@ pub(super) fn evidence(ranked: &Ranked, query: &TextQuery, unrelated: f32) -> f3
     ALL_WORDS * words.max(around).max(cosine).clamp(0.0, 1.0)
 }
 
-/// Whether there is anything to say for `ranked`: a word of the query, or a cosine above that of
-/// texts that have nothing in common.
+/// Whether there is anything to say for `ranked` itself: a word of the query, or a cosine above that of
+/// texts that have nothing in common. What stands next to it only helps to order.
 pub(super) fn is_evident(ranked: &Ranked, unrelated: f32) -> bool {
-    let has_words = !ranked.terms.is_empty() || !ranked.around.is_empty();
-    has_words || ranked.cosine.is_some_and(|cosine| cosine > unrelated)
+    !ranked.terms.is_empty() || ranked.cosine.is_some_and(|cosine| cosine > unrelated)
 }
 
 /// Puts hits whose title is the query `text` first, and lets no score be greater than the one before

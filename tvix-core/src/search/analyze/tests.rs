@@ -146,9 +146,9 @@ fn quoted_words_are_phrases_at_their_distances() {
 }
 
 #[test]
-fn a_query_holds_32_words() {
+fn a_query_holds_96_words() {
     let words: Vec<_> = (0..100).map(|number| format!("word{number}")).collect();
-    assert_eq!(wanted(&words.join(" ")).len(), 32);
+    assert_eq!(wanted(&words.join(" ")).len(), 96);
 }
 
 #[test]

@@ -17,7 +17,7 @@ const CONTEXT: f32 = 1.0;
 /// The weight of what a whole document says, beside its best passage.
 const WHOLE: f32 = 1.0;
 /// The weight of a phrase among other words, beside that of the words it is made of.
-const PHRASE: f32 = 1.0;
+const PHRASE: f32 = 2.0;
 /// Passages looked at for each document wanted: several may be of one document.
 const PASSAGES_PER_DOCUMENT: usize = 4;
 
