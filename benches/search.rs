@@ -28,7 +28,7 @@ use tvix_core::{
         Change, Embedded, Filter, IndexQuery, Kind, Page, PassageVector, SearchIndex, Seq,
         index::{MemoryIndex, kernel},
     },
-    types::{Id, QueryText, Source, Timestamp},
+    types::{Id, Metadata, QueryText, Source, Timestamp},
 };
 
 const QUERIES: usize = 64;
@@ -126,7 +126,7 @@ fn vectors(runtime: &Runtime, memories: &[String]) -> MemoryIndex {
             source: Source::library(),
             captured_at: Timestamp::from_millis(0),
             event_time: None,
-            metadata: Default::default(),
+            metadata: Metadata::default(),
         };
         let document = record.into_document();
         let (key, seq) = (document.key, Seq(number));

@@ -26,11 +26,13 @@ impl Tvix {
                 "none: search is by word alone",
             ));
         };
+        // This opens them, too.
+        let is_behind = !self.not_embedded().await?.is_empty();
         let model = &embedder.model().name;
         let state = self.index().inspect().await?;
         let (found, documents) = (state.embedded, state.documents);
         let what = format!("{found} of {documents} documents are found by meaning, by {model}");
-        if self.is_behind().await? {
+        if is_behind {
             let what = format!("{what}; others are still to be embedded");
             return Ok(Finding::new(Part::Vectors, Severity::Note, what).mended_by(EMBED));
         }

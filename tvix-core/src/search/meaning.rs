@@ -105,7 +105,7 @@ impl Tvix {
     }
 
     /// The next changes whose vectors the index lacks.
-    pub(super) async fn not_embedded(&self) -> Result<Vec<Change>> {
+    pub(crate) async fn not_embedded(&self) -> Result<Vec<Change>> {
         let Some(embedder) = self.meaning().embedder() else { return Ok(Vec::new()) };
         if embedder.model().dimension == 0 {
             // It is known from the first answer on.
@@ -135,7 +135,7 @@ impl Tvix {
     }
 
     /// Whether documents are still to be embedded.
-    pub(crate) async fn is_behind(&self) -> Result<bool> {
+    pub(super) async fn is_behind(&self) -> Result<bool> {
         let Some(seen) = *self.meaning().reached.lock().await else { return Ok(true) };
         Ok(!self.store().changes(seen, 1).await?.is_empty())
     }
