@@ -87,7 +87,8 @@ async fn backup(tvix: &Tvix, file: &Path) {
 async fn finds(tvix: &Tvix, words: &str) -> usize {
     let query = Query {
         kind: Kind::Memory,
-        text: QueryText::new(words).expect("query"),
+        // Quoted: what is only alike does not count.
+        text: QueryText::new(format!("\"{words}\"")).expect("query"),
         filter: Filter::default(),
         page: Page::first(100),
     };

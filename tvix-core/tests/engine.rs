@@ -93,7 +93,7 @@ async fn a_clock_that_is_set_back_loses_and_hides_nothing() {
         let added = tvix.memory().add(memory(&format!("day number{number}"))).await.expect("added");
         assert_eq!(added.status, AddStatus::Stored);
         assert_eq!(
-            tvix.search(&query(&format!("number{number}"))).await.expect("searched").hits.len(),
+            tvix.search(&query(&format!("\"number{number}\""))).await.expect("searched").hits.len(),
             1
         );
     }

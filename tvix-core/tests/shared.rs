@@ -32,7 +32,8 @@ async fn listed(handle: &Handle) -> Vec<Id> {
 }
 
 async fn found(handle: &Handle, query: &str) -> usize {
-    let arguments = json!({"query": query});
+    // Quoted: what is only alike does not count.
+    let arguments = json!({"query": format!("\"{query}\"")});
     let reply =
         handle.call(&CallContext::default(), "search_memory", arguments).await.expect("found");
     reply.structured["results"].as_array().map_or(0, Vec::len)

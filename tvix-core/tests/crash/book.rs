@@ -168,7 +168,8 @@ fn id(parts: &[&str]) -> Id {
 }
 
 async fn search(tvix: &Tvix, kind: Kind, text: &str, limit: usize) -> Vec<Id> {
-    let text = QueryText::new(text).unwrap();
+    // Quoted: what is only alike does not count.
+    let text = QueryText::new(format!("\"{text}\"")).unwrap();
     let query = Query { kind, text, filter: Filter::default(), page: Page::first(limit) };
     let hits = tvix.search(&query).await.unwrap().hits;
     hits.into_iter().map(|hit| hit.document.key.id).collect()

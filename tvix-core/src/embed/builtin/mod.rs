@@ -47,8 +47,10 @@ impl BuiltIn {
     pub fn vector(&self, text: &str) -> Result<Vector> {
         let weights = weights()?;
         let mut sum = vec![0.0; weights.rows.dimension()];
-        weights.vocabulary.pieces(text, &mut |piece| weights.rows.add(piece, &mut sum));
-        super::normalise(&mut sum);
+        if is_read(text) {
+            weights.known(text, &mut |piece| weights.rows.add(piece, &mut sum));
+            super::normalise(&mut sum);
+        }
         Ok(sum)
     }
 
@@ -58,7 +60,7 @@ impl BuiltIn {
     /// As [`BuiltIn::vector`].
     pub fn late_interaction(&self, query: &str) -> Result<LateInteraction> {
         let weights = weights()?;
-        let pieces = distinct(&weights.vocabulary, query);
+        let pieces = weights.distinct(query);
         let pieces = pieces.into_iter().map(|piece| (piece, weights.rows.norm(piece))).collect();
         Ok(LateInteraction { weights, pieces })
     }
@@ -79,7 +81,7 @@ impl LateInteraction {
     /// cosine with any piece of the text, averaged by how much the piece tells.
     pub fn score(&self, text: &str) -> f32 {
         let rows = &self.weights.rows;
-        let of_text = distinct(&self.weights.vocabulary, text);
+        let of_text = self.weights.distinct(text);
         let nearest = |piece: Piece| match of_text.binary_search(&piece) {
             Ok(_) => 1.0,
             Err(_) => of_text.iter().map(|other| rows.cosine(piece, *other)).fold(-1.0, f32::max),
@@ -90,13 +92,15 @@ impl LateInteraction {
     }
 }
 
-/// The pieces of `text`, each once, in the order of their numbers.
-fn distinct(vocabulary: &Vocabulary, text: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    vocabulary.pieces(text, &mut |piece| pieces.push(piece));
-    pieces.sort_unstable();
-    pieces.dedup();
-    pieces
+/// Whether `text` is in a script that the model reads: most of its letters are Latin. Of others it
+/// knows single letters, which mean nothing.
+fn is_read(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic());
+    let (latin, other) = letters.fold((0_usize, 0_usize), |(latin, other), c| match c {
+        '\0'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' | '\u{ff21}'..='\u{ff5a}' => (latin + 1, other),
+        _ => (latin, other + 1),
+    });
+    latin > other
 }
 
 fn weights() -> Result<&'static Weights> {
@@ -104,6 +108,25 @@ fn weights() -> Result<&'static Weights> {
 }
 
 impl Weights {
+    /// Calls `emit` with the pieces of `text`, but for words that fall into single letters: those are
+    /// keys and typing errors, and their letters mean nothing.
+    fn known(&self, text: &str, emit: &mut dyn FnMut(Piece)) {
+        self.vocabulary.words(text, &mut |pieces, characters| {
+            if pieces.len() == 1 || characters >= 2 * pieces.len() {
+                pieces.iter().copied().for_each(&mut *emit);
+            }
+        });
+    }
+
+    /// The pieces of `text`, each once, in the order of their numbers.
+    fn distinct(&self, text: &str) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        self.known(text, &mut |piece| pieces.push(piece));
+        pieces.sort_unstable();
+        pieces.dedup();
+        pieces
+    }
+
     /// Reads `TVS1 | rows u32 | dimension u32 | length u32 | vocabulary | scales f32 | rows i8`, all
     /// little-endian; the vocabulary has one piece a line.
     fn parse(bytes: &'static [u8]) -> Result<Self> {
@@ -170,9 +193,15 @@ mod tests {
         };
         for Golden { text, pieces, vector } in golden() {
             let mut cut = Vec::new();
-            weights.vocabulary.pieces(&text, &mut |piece| cut.push(lines[piece as usize]));
+            let mut ours = vec![0.0; weights.rows.dimension()];
+            weights.vocabulary.words(&text, &mut |word, _| {
+                for piece in word {
+                    cut.push(lines[*piece as usize]);
+                    weights.rows.add(*piece, &mut ours);
+                }
+            });
             assert_eq!(cut, pieces, "{text:?}");
-            let ours = BuiltIn::default().vector(&text).expect("a vector");
+            crate::embed::normalise(&mut ours);
             for (one, other) in ours.iter().zip(&vector) {
                 assert!((one - other).abs() < 1e-4, "{text:?}: {one} against {other}");
             }
@@ -189,6 +218,16 @@ mod tests {
         let cat = "The cat sits outside";
         assert!(cosine(cat, "A feline is sitting outdoors") > 0.5);
         assert!(cosine(cat, "The stock market fell on Monday") < 0.2);
+    }
+
+    #[test]
+    fn what_the_model_cannot_read_has_no_vector() {
+        for text in
+            ["", "qwvz", "wcfwaaaq", "2.4.7", "?!", "会议改到星期三", "Встреча в 12:30", "שלום"]
+        {
+            let vector = BuiltIn::default().vector(text).expect("a vector");
+            assert!(vector.iter().all(|number| *number == 0.0), "{text}");
+        }
     }
 
     #[test]

@@ -45,8 +45,9 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// Calls `emit` with the pieces of `text`, in order.
-    pub(super) fn pieces(&self, text: &str, emit: &mut dyn FnMut(Piece)) {
+    /// Calls `emit` with the pieces of each word of `text` that can be cut, and how many characters it
+    /// has.
+    pub(super) fn words(&self, text: &str, emit: &mut dyn FnMut(&[Piece], usize)) {
         let mut word = String::with_capacity(32);
         let mut end = |word: &mut String| {
             self.cut(word, emit);
@@ -67,7 +68,7 @@ impl Vocabulary {
         end(&mut word);
     }
 
-    fn cut(&self, word: &str, emit: &mut dyn FnMut(Piece)) {
+    fn cut(&self, word: &str, emit: &mut dyn FnMut(&[Piece], usize)) {
         if word.is_empty() || word.chars().nth(WORD_MAX).is_some() {
             return;
         }
@@ -79,7 +80,7 @@ impl Vocabulary {
             count += 1;
             at += length;
         }
-        pieces[..count].iter().for_each(|piece| emit(*piece));
+        emit(&pieces[..count], word.chars().count());
     }
 
     /// The longest piece that `word` has at byte `at`, and its length in bytes.
