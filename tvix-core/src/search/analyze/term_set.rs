@@ -1,6 +1,7 @@
 //! Which terms of a query a passage holds.
 
-/// Some of the terms of a query, by their place among [`TextQuery::terms`]. Only the first 128 can be
+/// Some of the terms of a query, by their place among
+/// [`TextQuery::terms`](super::TextQuery::terms). Only the first 128 can be
 /// members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TermSet(u128);
