@@ -281,6 +281,7 @@ async fn a_memory_is_also_found_by_what_stands_next_to_it() {
 
 #[cfg(feature = "local")]
 mod local;
+mod scan;
 
 #[cfg(feature = "conformance")]
 #[tokio::test]
