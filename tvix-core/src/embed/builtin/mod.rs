@@ -47,10 +47,15 @@ impl BuiltIn {
     pub fn vector(&self, text: &str) -> Result<Vector> {
         let weights = weights()?;
         let mut sum = vec![0.0; weights.rows.dimension()];
-        if is_read(text) {
-            weights.known(text, &mut |piece| weights.rows.add(piece, &mut sum));
-            super::normalise(&mut sum);
+        let mut knows_a_word = false;
+        weights.vocabulary.words(text, &mut |pieces, characters| {
+            knows_a_word |= is_word(pieces, characters);
+            pieces.iter().for_each(|piece| weights.rows.add(*piece, &mut sum));
+        });
+        if !knows_a_word || !is_read(text) {
+            sum.fill(0.0);
         }
+        super::normalise(&mut sum);
         Ok(sum)
     }
 
@@ -92,6 +97,12 @@ impl LateInteraction {
     }
 }
 
+/// Whether a word of so many `characters` is one to the model. One that falls into single letters is a
+/// key or a typing error: beside words its letters tell it from others, alone they mean nothing.
+fn is_word(pieces: &[Piece], characters: usize) -> bool {
+    pieces.len() == 1 || characters >= 2 * pieces.len()
+}
+
 /// Whether `text` is in a script that the model reads: most of its letters are Latin. Of others it
 /// knows single letters, which mean nothing.
 fn is_read(text: &str) -> bool {
@@ -108,20 +119,10 @@ fn weights() -> Result<&'static Weights> {
 }
 
 impl Weights {
-    /// Calls `emit` with the pieces of `text`, but for words that fall into single letters: those are
-    /// keys and typing errors, and their letters mean nothing.
-    fn known(&self, text: &str, emit: &mut dyn FnMut(Piece)) {
-        self.vocabulary.words(text, &mut |pieces, characters| {
-            if pieces.len() == 1 || characters >= 2 * pieces.len() {
-                pieces.iter().copied().for_each(&mut *emit);
-            }
-        });
-    }
-
     /// The pieces of `text`, each once, in the order of their numbers.
     fn distinct(&self, text: &str) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        self.known(text, &mut |piece| pieces.push(piece));
+        self.vocabulary.words(text, &mut |word, _| pieces.extend_from_slice(word));
         pieces.sort_unstable();
         pieces.dedup();
         pieces
