@@ -32,7 +32,7 @@ fn collection(directions: &mut Directions) -> (Vec<Change>, Vec<Embedded>) {
     let made = (1..=DOCUMENTS).map(|number| {
         let mut document = document(number, "text");
         document.scope = (number % 3 == 0).then(|| Scope { key: "third".into(), name: "T".into() });
-        let vectors = (0..1 + number % 3).map(|_| directions.vector());
+        let vectors = (0..=number % 3).map(|_| directions.vector());
         let vectors = vectors.map(|vector| PassageVector { passage: 0..4, vector }).collect();
         let embedded = Embedded { key: key(number), seq: Seq(number.into()), vectors };
         (put(number.into(), document), embedded)
@@ -98,7 +98,7 @@ async fn vectors_that_were_replaced_or_deleted_are_not_found_however_many() {
         index.vector_cursor(&wide()).await.expect("cursor");
         index.apply_vectors(&embedded, Seq(DOCUMENTS.into())).await.expect("vectors");
         // More than half, so that the gaps are closed.
-        let gone = |number: u8| number % 4 != 0;
+        let gone = |number: u8| !number.is_multiple_of(4);
         let seq = |number: u8| Seq(1000 + u64::from(number));
         let deleted: Vec<Change> = (1..=DOCUMENTS)
             .filter(|number| gone(*number))
