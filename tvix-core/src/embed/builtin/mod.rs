@@ -50,7 +50,9 @@ impl BuiltIn {
         let mut knows_a_word = false;
         weights.vocabulary.words(text, &mut |pieces, characters| {
             knows_a_word |= is_word(pieces, characters);
-            pieces.iter().for_each(|piece| weights.rows.add(*piece, &mut sum));
+            for piece in pieces {
+                weights.rows.add(*piece, &mut sum);
+            }
         });
         if !knows_a_word || !is_read(text) {
             sum.fill(0.0);
