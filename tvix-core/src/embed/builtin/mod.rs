@@ -160,7 +160,7 @@ impl Embedder for BuiltIn {
     }
 
     fn hints(&self) -> Hints {
-        Hints { instant: true, dense: 0.3, unrelated: 0.25 }
+        Hints { instant: true, dense: 0.3, unrelated: 0.15 }
     }
 
     async fn embed(&self, texts: &[&str], _: Role) -> Result<Vec<Vector>> {
