@@ -20,9 +20,6 @@ use crate::{
 /// # Errors
 /// A flag asks for what this build cannot do.
 pub(crate) fn configure(changes: &Changes, mode: Mode) -> Result<Settings> {
-    if changes.no_stop_words {
-        return Err("--no-stop-words: the words that do not count are fixed in this build".into());
-    }
     let mode = match mode {
         Mode::Default | Mode::Hybrid => SearchMode::Hybrid,
         Mode::Keyword => SearchMode::Keyword,

@@ -9,7 +9,7 @@ use crate::Result;
 /// How the program is called.
 pub(crate) const USAGE: &str = "\
 evaluate DATA_FOLDER [--sets NAME,NAME] [--mode default|keyword|vector|hybrid|all]
-         [--fusion convex|rrf] [--dense 0..1] [--no-context] [--no-rerank] [--no-stop-words]
+         [--fusion convex|rrf] [--dense 0..1] [--no-context] [--no-rerank]
          [--in-memory] [--save FILE.json] [--against FILE.json] [--markdown FILE.md]
 
 DATA_FOLDER holds a folder for each set: corpus.jsonl, queries.jsonl and qrels.tsv.
@@ -55,8 +55,6 @@ pub(crate) struct Changes {
     pub(crate) no_context: bool,
     /// Leaves out the second look at the best.
     pub(crate) no_rerank: bool,
-    /// Lets the function words of a query count.
-    pub(crate) no_stop_words: bool,
 }
 
 /// What the command line says.
@@ -128,7 +126,6 @@ impl Flags {
             "dense" => self.changes.dense = Some(dense(&value()?)?),
             "no-context" => self.changes.no_context = true,
             "no-rerank" => self.changes.no_rerank = true,
-            "no-stop-words" => self.changes.no_stop_words = true,
             "in-memory" => self.in_memory = true,
             "save" => self.save = Some(value()?.into()),
             "against" => self.against = Some(value()?.into()),

@@ -204,7 +204,7 @@ impl<'a> Ranking<'a> {
     /// The best passages of the best documents.
     fn best(&self) -> Result<Vec<(PassageId, f32)>> {
         let required = self.query.text.requires_phrases();
-        let phrases = if required { self.in_all_phrases()? } else { None };
+        let phrases = required.then(|| self.in_all_phrases()).transpose()?;
         let wanted = |passage: &PassageId| {
             phrases.as_ref().is_none_or(|phrases| phrases.contains(passage))
                 && self.documents.accepts(*passage, self.query)
@@ -214,9 +214,8 @@ impl<'a> Ranking<'a> {
         Ok(best_passages(scored.collect(), self.documents, self.query, self.query.limit))
     }
 
-    /// The passages that hold one of the query's phrases, of documents that hold all of them; `None`
-    /// without phrases.
-    fn in_all_phrases(&self) -> Result<Option<HashSet<PassageId>>> {
+    /// The passages that hold one of the query's phrases, of documents that hold all of them.
+    fn in_all_phrases(&self) -> Result<HashSet<PassageId>> {
         let (mut passages, mut all) = (HashSet::new(), None::<HashSet<DocKey>>);
         for phrase in self.query.text.phrases() {
             let mut keys = HashSet::new();
@@ -228,12 +227,12 @@ impl<'a> Ranking<'a> {
             }
             all = Some(all.map_or_else(|| keys.clone(), |all| &all & &keys));
         }
-        let Some(all) = all else { return Ok(None) };
+        let all = all.unwrap_or_default();
         let held = |passage: &PassageId| {
             self.documents.document(*passage).is_some_and(|meta| all.contains(&meta.key))
         };
         passages.retain(held);
-        Ok(Some(passages))
+        Ok(passages)
     }
 
     /// Adds to each of the best which terms of the query it holds.
