@@ -158,3 +158,24 @@ async fn a_store_whose_log_is_gone_or_garbage_is_no_panic_and_is_not_made_anew()
         }
     }
 }
+
+#[tokio::test]
+async fn a_store_that_was_closed_can_be_opened_at_once() {
+    let stories = (0..4_u64).map(|_| {
+        std::thread::spawn(|| {
+            let (_folder, path) = place();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            for round in 1..60 {
+                let store = SledStore::open(&path).unwrap();
+                let long = "x".repeat(200_000);
+                assert!(matches!(
+                    runtime.block_on(store.write(put(round, long))).unwrap(),
+                    Written::Done { .. }
+                ));
+            }
+        })
+    });
+    for story in stories.collect::<Vec<_>>() {
+        story.join().unwrap();
+    }
+}

@@ -5,6 +5,8 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{PoisonError, RwLock},
+    thread,
+    time::{Duration, Instant},
 };
 
 use sled::{
@@ -26,6 +28,9 @@ use crate::{
 const CACHE_BYTES: u64 = 64 << 20;
 /// The file in the folder that holds sled's log.
 const LOG: &str = "db";
+/// How long the lock may be held by what was just closed.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// An open database.
 pub(super) struct Sled {
@@ -108,12 +113,31 @@ fn open_trees(folder: &Path) -> Result<Sled, Fault> {
     let config = sled::Config::new().path(folder).cache_capacity(CACHE_BYTES);
     // Every commit is flushed anyway.
     let config = config.mode(sled::Mode::HighThroughput).flush_every_ms(None);
-    let database = config.open()?;
+    let database = open_patiently(&config)?;
     let trees = tables::open(&database)?;
     // Windows syncs only what was opened for writing.
     let log = File::options().read(true).write(true).open(folder.join(LOG));
     let log = log.map_err(sled::Error::from)?;
     Ok(Sled { trees, database, log, gate: RwLock::new(()) })
+}
+
+/// Threads of sled's own hold the lock for a moment after a store was closed, so it is tried for a while
+/// before it counts as another process's.
+fn open_patiently(config: &sled::Config) -> Result<sled::Db, sled::Error> {
+    let began = Instant::now();
+    loop {
+        match config.open() {
+            Err(error) if is_locked(&error) && began.elapsed() < LOCK_PATIENCE => {
+                thread::sleep(LOCK_PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// It says so in words only.
+fn is_locked(error: &sled::Error) -> bool {
+    matches!(error, sled::Error::Io(error) if error.to_string().contains("could not acquire lock"))
 }
 
 /// Makes the folder under another name and gives it its own when it is complete: one that a power
@@ -164,12 +188,9 @@ impl Failure for sled::Error {
 
     fn explain(self, name: &str, operation: &str) -> Error {
         match self {
-            // It says so in words only.
-            Self::Io(error) if error.to_string().contains("could not acquire lock") => {
-                Error::conflict(format_args!(
-                    "another process uses {name}: end it, or reach the data through it"
-                ))
-            }
+            error if is_locked(&error) => Error::conflict(format_args!(
+                "another process uses {name}: end it, or reach the data through it"
+            )),
             Self::Io(error) => Error::backend(operation, error),
             error @ (Self::Corruption { .. } | Self::CollectionNotFound(_)) => {
                 Error::corrupt(name, error)
