@@ -223,7 +223,7 @@ async fn a_slow_model_delays_neither_writes_nor_answers_and_catches_up() {
 }
 
 #[tokio::test]
-async fn vectors_are_on_disk_and_another_model_makes_its_own() {
+async fn meaning_survives_reopening_and_the_loss_of_the_vectors() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("data");
     {

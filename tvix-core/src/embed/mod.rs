@@ -8,7 +8,6 @@ mod family;
 #[cfg(feature = "embed-http")]
 mod http;
 mod open;
-#[cfg(any(feature = "embed-candle", feature = "embed-http"))]
 mod vector;
 #[cfg(any(feature = "embed-candle", feature = "embed-http"))]
 mod worker;
@@ -26,6 +25,7 @@ pub use candle::CandleEmbedder;
 #[cfg(feature = "embed-http")]
 pub use http::{HttpEmbedder, Patience};
 pub use open::open;
+pub(crate) use vector::normalise;
 
 /// A point in the space of an embedding model; of length 1, or all zero when the model knows nothing
 /// of the text.
@@ -76,14 +76,4 @@ pub trait Embedder: Debug + Send + Sync {
     /// [`Error::Backend`](crate::Error::Backend) when the model cannot be reached; the caller goes on
     /// without vectors.
     async fn embed(&self, texts: &[&str], role: Role) -> Result<Vec<Vector>>;
-}
-
-/// Scales `vector` to length 1; a zero vector stays.
-pub(crate) fn normalise(vector: &mut [f32]) {
-    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    if length > 0.0 {
-        for x in vector.iter_mut() {
-            *x /= length;
-        }
-    }
 }

@@ -23,6 +23,29 @@ async fn what_was_not_committed_is_applied_again_after_reopening() {
 }
 
 #[tokio::test]
+async fn vectors_that_were_saved_are_found_after_reopening_by_their_model_alone() {
+    let folder = TempDir::new().expect("folder");
+    let index = LocalIndex::open(folder.path());
+    index.apply(&texts(&["one", "two"])).await.expect("apply");
+    index.vector_cursor(&model()).await.expect("cursor");
+    let vectors = [embedded(1, 1, "one", &[0.6, 0.8]), embedded(2, 2, "two", &[1.0, 0.0])];
+    index.apply_vectors(&vectors, Seq(2)).await.expect("vectors");
+    index.commit_now().expect("commit");
+    drop(index);
+
+    let index = LocalIndex::open(folder.path());
+    assert_eq!(near(&index).await, [], "not before the model is named");
+    assert_eq!(index.vector_cursor(&model()).await.expect("cursor"), Seq(2));
+    assert_eq!(near(&index).await, [key(2), key(1)]);
+    drop(index);
+
+    let index = LocalIndex::open(folder.path());
+    let other = Model { name: "another".into(), ..model() };
+    assert_eq!(index.vector_cursor(&other).await.expect("cursor"), Seq::ZERO);
+    assert_eq!(near(&index).await, []);
+}
+
+#[tokio::test]
 async fn a_change_is_committed_within_seconds() {
     let folder = TempDir::new().expect("folder");
     let index = LocalIndex::open(folder.path());
