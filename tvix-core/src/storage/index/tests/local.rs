@@ -155,8 +155,10 @@ async fn all_answers(index: &dyn SearchIndex) -> Vec<Vec<Ranked>> {
     let mut answers = Vec::new();
     for text in QUERIES {
         for filter in filters() {
-            let query = IndexQuery { filter, ..query(text) };
-            answers.push(index.keyword(&query).await.expect("search"));
+            for context in [false, true] {
+                let query = IndexQuery { filter: filter.clone(), context, ..query(text) };
+                answers.push(index.keyword(&query).await.expect("search"));
+            }
         }
     }
     answers
