@@ -33,6 +33,11 @@ pub enum ScopeFilter {
 }
 
 impl Filter {
+    /// Whether every document passes.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether `document` passes.
     pub fn accepts(&self, document: &Document) -> bool {
         let scope = document.scope.as_ref().map(|scope| scope.key.as_str());

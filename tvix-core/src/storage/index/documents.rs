@@ -117,9 +117,12 @@ impl Documents {
         range.unwrap_or_default()
     }
 
-    /// Whether a passage is of a document that `query` asks for.
+    /// Whether a passage of the kind that `query` asks for is of a document that passes its filter.
     pub(super) fn accepts(&self, passage: PassageId, query: &IndexQuery) -> bool {
-        self.document(passage).is_some_and(|meta| meta.accepted_by(query))
+        // Whatever comes here is of the kind asked for: postings and vectors are kept by kind. Without a
+        // condition nothing more need be read, which is most of the cost of a scan.
+        let passes = |meta: &Arc<Meta>| query.filter.is_empty() || meta.passes(&query.filter);
+        self.document(passage).is_some_and(passes)
     }
 
     /// The passages next to `passage` in time.

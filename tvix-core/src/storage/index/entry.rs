@@ -8,7 +8,7 @@ use crate::{
         analyze::{Analysis, Field},
         chunk::chunks,
     },
-    storage::{DocKey, Document, Filter, IndexQuery, Seq},
+    storage::{DocKey, Document, Filter, Seq},
     types::EventTime,
 };
 
@@ -33,12 +33,8 @@ pub(super) struct Entry {
 }
 
 impl Meta {
-    /// Whether the document is one that `query` asks for.
-    pub(super) fn accepted_by(&self, query: &IndexQuery) -> bool {
-        self.key.kind == query.kind && self.passes(&query.filter)
-    }
-
-    fn passes(&self, filter: &Filter) -> bool {
+    /// Whether the document passes `filter`.
+    pub(super) fn passes(&self, filter: &Filter) -> bool {
         filter.accepts_parts(self.scope.as_deref(), &self.source, self.time)
     }
 }
