@@ -1,0 +1,98 @@
+//! Who calls, and what they may do.
+//!
+//! Every way to know the caller stands behind [`Authenticator`]: the transport asks it once for each
+//! request and mounts what it serves itself (metadata documents, login pages, token endpoints).
+
+use std::{collections::BTreeSet, fmt};
+
+use async_trait::async_trait;
+use axum::{Router, http::HeaderMap};
+use uuid::Uuid;
+
+mod none;
+
+pub use none::NoAuth;
+
+/// What a token allows: one toolset, to read or to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// `memory:read`
+    MemoryRead,
+    /// `memory:write`
+    MemoryWrite,
+    /// `wiki:read`
+    WikiRead,
+    /// `wiki:write`
+    WikiWrite,
+}
+
+impl Scope {
+    /// Every scope, in the order in which documents and challenges list them.
+    pub const ALL: [Self; 4] =
+        [Self::MemoryRead, Self::MemoryWrite, Self::WikiRead, Self::WikiWrite];
+
+    /// The name in OAuth messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MemoryRead => "memory:read",
+            Self::MemoryWrite => "memory:write",
+            Self::WikiRead => "wiki:read",
+            Self::WikiWrite => "wiki:write",
+        }
+    }
+
+    /// The scope of that name, if there is one.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == name)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Whose store is opened: the name of the folder below `users/`.
+    pub user: Uuid,
+    /// What the caller may do.
+    pub scopes: BTreeSet<Scope>,
+    /// The name of the client that the token was issued to, if it has one: the source of memories.
+    pub client: Option<String>,
+    /// What is one caller for limits and caches: never the token itself.
+    pub session: Uuid,
+}
+
+/// Why a request is not let in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// No token came; the answer is a bare challenge.
+    #[error("no access token")]
+    NoToken,
+    /// A token came that is not good; the reason is for the log and the caller, and names no secret.
+    #[error("{0}")]
+    BadToken(&'static str),
+    /// The store of tokens or the issuer cannot be asked now.
+    #[error("authentication is not available: {0}")]
+    Unavailable(String),
+}
+
+/// A way to know who calls.
+#[async_trait]
+pub trait Authenticator: fmt::Debug + Send + Sync {
+    /// The caller of a request with these headers.
+    ///
+    /// # Errors
+    /// [`Denied`], with the reason.
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Denied>;
+
+    /// What this way serves itself, by absolute path: metadata documents, pages, endpoints.
+    fn router(&self) -> Router;
+
+    /// The address of the protected-resource document, for challenges. None: there is nothing to log
+    /// in to.
+    fn resource_metadata(&self) -> Option<&str>;
+}
