@@ -3,18 +3,42 @@
 //! Every way to know the caller stands behind [`Authenticator`]: the transport asks it once for each
 //! request and mounts what it serves itself (metadata documents, login pages, token endpoints).
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 use async_trait::async_trait;
 use axum::{Router, http::HeaderMap};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+mod bearer;
+mod builtin;
+mod cimd;
+mod clock;
+mod commands;
+mod limits;
 mod none;
+mod pages;
+mod params;
+mod passwords;
+mod secret;
+mod settings;
+mod store;
+mod tokens;
 
+pub use bearer::bearer;
+pub use builtin::{Builtin, BuiltinError, RedirectUri};
+pub use clock::{Clock, Seconds};
+pub use commands::{CommandError, Console, TokenCommand, UserCommand};
 pub use none::NoAuth;
+pub use passwords::{Busy, Password, Passwords};
+pub use secret::{Hash, Purpose, Secret};
+pub use settings::{KnownClient, Options, PublicUrl, RESOURCE_PATH, Settings};
+pub use store::{Failure, Store, UserName, UserRow};
+pub use tokens::{NewToken, PersonalTokens, TokenError, TokenRow, WithPersonalTokens};
 
 /// What a token allows: one toolset, to read or to write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum Scope {
     /// `memory:read`
     MemoryRead,
@@ -47,6 +71,20 @@ impl Scope {
     }
 }
 
+impl From<Scope> for &'static str {
+    fn from(scope: Scope) -> Self {
+        scope.as_str()
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        Self::parse(&name).ok_or_else(|| format!("{name:?} is no scope"))
+    }
+}
+
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -65,6 +103,11 @@ pub struct Identity {
     /// What is one caller for limits and caches: never the token itself.
     pub session: Uuid,
 }
+
+/// Where a request comes from: the transport adds it to each request as an extension, after it has looked
+/// at what trusted proxies say. Without it all callers share one limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
 
 /// Why a request is not let in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
