@@ -41,6 +41,7 @@ pub struct Server {
     service: Arc<dyn Service>,
     toolsets: Vec<Toolset>,
     default_project: Option<ProjectSlug>,
+    source: Option<Source>,
 }
 
 impl Server {
@@ -51,7 +52,15 @@ impl Server {
         toolsets: Vec<Toolset>,
         default_project: Option<ProjectSlug>,
     ) -> Self {
-        Self { service, toolsets, default_project }
+        Self { service, toolsets, default_project, source: None }
+    }
+
+    /// The same server for a client whose name is known otherwise, such as from its access token: what
+    /// it stores comes from `source`, whatever name it gives in its messages.
+    #[must_use]
+    pub fn speaking_for(mut self, source: Source) -> Self {
+        self.source = Some(source);
+        self
     }
 
     fn context(&self, source: Source) -> CallContext {
@@ -82,10 +91,8 @@ impl Server {
     }
 
     fn caller(&self, request: &RequestContext<RoleServer>) -> CallContext {
-        let client = request.client_info();
-        self.context(
-            client.map_or_else(Source::unknown, |client| Source::from_client(&client.name)),
-        )
+        let named = || request.client_info().map(|client| Source::from_client(&client.name));
+        self.context(self.source.clone().or_else(named).unwrap_or_else(Source::unknown))
     }
 }
 

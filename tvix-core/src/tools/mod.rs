@@ -195,6 +195,13 @@ static TOOLS: &[&dyn Tool] = &[
     &wiki::DeleteWiki,
 ];
 
+/// What the tool `name` touches, and whether it changes anything: enough to decide before a call whether
+/// it may be made. None: there is no such tool.
+pub fn reach(name: &str) -> Option<(Toolset, Hints)> {
+    let mut specs = TOOLS.iter().map(|tool| tool.spec());
+    specs.find(|spec| spec.name == name).map(|spec| (spec.toolset, spec.hints))
+}
+
 fn offered(context: &CallContext) -> impl Iterator<Item = &'static dyn Tool> {
     TOOLS.iter().copied().filter(|tool| context.toolsets.contains(&tool.spec().toolset))
 }

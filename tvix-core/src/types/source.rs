@@ -56,12 +56,15 @@ impl Source {
     /// The source for an MCP client that calls itself `name`: `claude-code` is Claude Code,
     /// `cursor-vscode` is Cursor, a client we do not know keeps its own name.
     pub fn from_client(name: &str) -> Self {
+        Self::known_client(name).unwrap_or_else(|| Self::named(name))
+    }
+
+    /// Like [`from_client`](Self::from_client), but none for a client that we do not know: a name that
+    /// may be that of a library, such as in `User-Agent`, is worth nothing then.
+    pub fn known_client(name: &str) -> Option<Self> {
         let key = SourceKey::of(name);
         let known = CLIENTS.iter().filter(|(prefix, _)| key.0.starts_with(prefix));
-        match known.max_by_key(|(prefix, _)| prefix.len()) {
-            Some((_, shown)) => Self((*shown).to_owned()),
-            None => Self::named(name),
-        }
+        known.max_by_key(|(prefix, _)| prefix.len()).map(|(_, shown)| Self((*shown).to_owned()))
     }
 
     /// A client that did not say its name.

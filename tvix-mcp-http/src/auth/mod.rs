@@ -3,7 +3,7 @@
 //! Every way to know the caller stands behind [`Authenticator`]: the transport asks it once for each
 //! request and mounts what it serves itself (metadata documents, login pages, token endpoints).
 
-use std::{collections::BTreeSet, fmt, net::IpAddr};
+use std::{collections::BTreeSet, fmt};
 
 use async_trait::async_trait;
 use axum::{Router, http::HeaderMap};
@@ -103,11 +103,6 @@ pub struct Identity {
     /// What is one caller for limits and caches: never the token itself.
     pub session: Uuid,
 }
-
-/// Where a request comes from: the transport adds it to each request as an extension, after it has looked
-/// at what trusted proxies say. Without it all callers share one limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer(pub IpAddr);
 
 /// Why a request is not let in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

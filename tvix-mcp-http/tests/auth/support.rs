@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
+use tvix_mcp_http::ClientAddress;
 use tvix_mcp_http::auth::{
-    Authenticator, Builtin, Clock, Console, Denied, Identity, Options, Peer, PublicUrl, Settings,
-    Store, UserCommand,
+    Authenticator, Builtin, Clock, Console, Denied, Identity, Options, PublicUrl, Settings, Store,
+    UserCommand,
 };
 use url::form_urlencoded;
 
@@ -243,7 +244,7 @@ pub(crate) fn form_request(path: &str, form: &[(&str, &str)], headers: &[(&str, 
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
     let mut request = Request::post(path)
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
-        .extension(Peer(IpAddr::from([192, 0, 2, 7])));
+        .extension(ClientAddress(IpAddr::from([192, 0, 2, 7])));
     for (name, value) in headers {
         request = request.header(*name, *value);
     }

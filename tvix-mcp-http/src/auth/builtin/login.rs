@@ -13,8 +13,8 @@ use axum::{
 use uuid::Uuid;
 
 use super::{Server, answer, answer::PageError, browser::Browser, forms::form};
+use crate::ClientAddress;
 use crate::auth::{
-    Peer,
     limits::address_key,
     pages::login,
     params::{Params, with_params},
@@ -59,14 +59,14 @@ async fn show(
 
 async fn enter(
     State(server): State<Arc<Server>>,
-    peer: Option<Extension<Peer>>,
+    peer: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, PageError> {
     let form = form(&headers, &body).unwrap_or_default();
     let browser = Browser::read(&server, &headers).await?;
     browser.check(&headers, &form, "login")?;
-    let address = address_key(peer.map(|Extension(Peer(address))| address));
+    let address = address_key(peer.map(|Extension(ClientAddress(address))| address));
     let name = form.get("name").unwrap_or_default();
     match check(&server, name, form.get("password").unwrap_or_default(), &address).await? {
         Some(user) => {

@@ -21,8 +21,8 @@ use super::{
     RedirectUri, Server,
     answer::{self, OAuthError},
 };
+use crate::ClientAddress;
 use crate::auth::{
-    Peer,
     clock::{HOUR, Seconds},
     limits::address_key,
     secret::{Purpose, Secret},
@@ -54,14 +54,14 @@ struct Metadata {
 
 async fn register(
     State(server): State<Arc<Server>>,
-    peer: Option<Extension<Peer>>,
+    peer: Option<Extension<ClientAddress>>,
     body: Bytes,
 ) -> Result<Response, OAuthError> {
     if !server.settings.options.registration {
         let text = "this server registers no clients; ask its owner for a client_id";
         return Err(OAuthError::new("invalid_client_metadata", text));
     }
-    let address = address_key(peer.map(|Extension(Peer(address))| address));
+    let address = address_key(peer.map(|Extension(ClientAddress(address))| address));
     server.registrations.take(&address, server.now()).map_err(OAuthError::too_often)?;
     let (echo, metadata) = read(&body)?;
     let secret = secret(&metadata)?;

@@ -1,0 +1,48 @@
+//! The tool cases over HTTP.
+
+mod support;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use support::{Connection, Process, rpc};
+use tvix_core::conformance::cases::{self, Caller, Outcome};
+
+struct Http(Connection);
+
+#[async_trait]
+impl Caller for Http {
+    async fn call(&mut self, tool: &str, args: Value) -> Outcome {
+        // Missing arguments are sent as missing.
+        let params = if args.is_null() {
+            json!({"name": tool})
+        } else {
+            json!({"name": tool, "arguments": args})
+        };
+        let answer = self.0.post(&rpc("tools/call", &params)).json();
+        let result = &answer["result"];
+        assert!(result.is_object(), "{tool}: {answer}");
+        let error = result.pointer("/_meta/tvix~1error").cloned();
+        assert_eq!(error.is_some(), result["isError"] == true, "{result}");
+        Outcome {
+            text: result["content"][0]["text"].as_str().expect("a text").to_owned(),
+            structured: result["structuredContent"].clone(),
+            error: error.map(|error| serde_json::from_value(error).expect("an error report")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_case_holds_over_http() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tvix-core/tests/cases");
+    let mut problems = Vec::new();
+    for case in cases::load(&folder).expect("cases") {
+        let place = tempfile::tempdir().expect("folder");
+        let server = Process::start(place.path(), &[]);
+        let client = Connection::open(server.address).with("User-Agent", "cases");
+        problems.extend(case.run(&mut Http(client)).await.err());
+        server.kill();
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+}
