@@ -35,7 +35,7 @@ pub struct NewToken {
     pub name: String,
     /// What it allows.
     pub scopes: BTreeSet<Scope>,
-    /// How long it is good, in [days](DAYS).
+    /// How long it is good, in days: 1 to 3,650.
     pub days: u64,
 }
 

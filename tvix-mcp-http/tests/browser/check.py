@@ -128,6 +128,15 @@ class Browser:
                 if "Content Security Policy" in line["message"] or "Refused to" in line["message"]]
 
 
+def answered():
+    """Whether the client got its answer; a click returns before the redirects that follow it are done."""
+    for _ in range(100):
+        if Callback.seen:
+            return True
+        time.sleep(0.1)
+    return False
+
+
 def shoot(browser, folder, name):
     """Screenshots in every view, and whether any is wider than its window."""
     for view, (width, *_) in VIEWS.items():
@@ -176,7 +185,7 @@ def allow(browser, origin, client, callback, issuer, user, password, shots):
         "return a.width === b.width && a.height === b.height && a.height >= 44"))
     shoot(browser, shots, "consent")
     browser.click("button[value=allow]")
-    if not check("allow.back_at_the_client", bool(Callback.seen), (browser.url(), browser.complaints())):
+    if not check("allow.back_at_the_client", answered(), (browser.url(), browser.complaints())):
         return
     answer = Callback.seen.pop()
     check("allow.code_state_iss", bool(answer.get("code")) and answer.get("state") == "a state & more" and answer.get("iss") == issuer, answer)
@@ -197,7 +206,7 @@ def allow(browser, origin, client, callback, issuer, user, password, shots):
 def deny(browser, origin, client, callback, issuer):
     browser.open(authorize_url(origin, client, callback, "no", "x" * 43))
     browser.click("button[value=deny]")
-    if check("deny.back_at_the_client", bool(Callback.seen), browser.url()):
+    if check("deny.back_at_the_client", answered(), browser.url()):
         answer = Callback.seen.pop()
         good = answer.get("error") == "access_denied" and answer.get("iss") == issuer and "code" not in answer
         check("deny.error_state_iss", good, answer)

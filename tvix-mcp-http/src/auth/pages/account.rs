@@ -73,7 +73,8 @@ fn card(of: &Frame<'_>, app: &App) -> Markup {
     html! {
         h2 { (grant.name) }
         p.meta { "Last used " (day(grant.used)) " · connected " (day(grant.created)) }
-        p.meta.id { (grant.client) }
+        // The id of a client that registered itself is random and tells nobody anything.
+        @if grant.client.starts_with("https://") { p.meta.id { (grant.client) } }
         (scope_list(&grant.scopes))
         details {
             summary { "Rename" }

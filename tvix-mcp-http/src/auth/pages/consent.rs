@@ -30,8 +30,11 @@ pub(in crate::auth) fn page(question: &Question<'_>) -> Markup {
         h1 { "Connect " span.client { (question.client) } "?" }
         p.lead { "It asks to use the memory of " strong { (question.user) } "." }
         dl.facts {
-            div { dt { "Known as" } dd { (known_as(question)) } }
-            div { dt { "Answer goes to" } dd { strong.host { (question.redirect.shown()) } " " (destination(question.redirect)) } }
+            div { dt { "Who it is" } dd { (known_as(question)) } }
+            div {
+                dt { "Answer goes to" }
+                dd { strong { (question.redirect.shown()) } span { (destination(question.redirect)) } }
+            }
         }
         (warning(question))
         h2 { "It will be able to" }
@@ -57,9 +60,9 @@ pub(in crate::auth) fn page(question: &Question<'_>) -> Markup {
 fn known_as(question: &Question<'_>) -> Markup {
     html! {
         @match (question.proven_host, question.configured) {
-            (Some(host), _) => { strong.host { (host) } " (checked)" }
+            (Some(host), _) => { strong { (host) } " (checked)" }
             (None, true) => "registered by the owner of this server",
-            (None, false) => "registered by itself; its name is not checked",
+            (None, false) => "not checked: it registered itself under this name",
         }
     }
 }
