@@ -34,6 +34,8 @@ pub struct Config {
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
     pub(crate) auth: AuthMode,
+    #[cfg_attr(not(feature = "oidc"), allow(dead_code, reason = "read, then refused"))]
+    pub(crate) oidc: settings::Oidc,
     pub(crate) limits: Limits,
     pub(crate) tls: Option<TlsFiles>,
 }
@@ -85,6 +87,7 @@ impl Config {
             log: settings.log.map_or_else(|| "info".to_owned(), |level| level.0),
             log_format: settings.log_format.unwrap_or_default(),
             auth: settings.auth.mode.unwrap_or_default(),
+            oidc: settings.auth.oidc,
             limits: Limits::new(&settings.limits),
             tls: tls(settings.tls)?,
         };
@@ -101,6 +104,14 @@ impl Config {
                 "got \"none\" for a server that others reach; listen on 127.0.0.1 without a \
                  public_url, or send mode = \"builtin\"",
             ));
+        }
+        if self.auth == AuthMode::Oidc && !cfg!(feature = "oidc") {
+            let reason = "this build knows no external issuer: build with `--features oidc`";
+            return Err(Error::invalid("auth.mode", reason));
+        }
+        if self.auth == AuthMode::Oidc && self.oidc.issuer.is_none() {
+            let reason = "is missing; send the issuer's address, such as https://login.example.org";
+            return Err(Error::invalid("auth.oidc.issuer", reason));
         }
         if open && self.public_url.is_none() {
             return Err(Error::invalid(

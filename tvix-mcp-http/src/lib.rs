@@ -14,6 +14,8 @@ pub mod auth;
 mod challenge;
 mod client;
 mod config;
+#[cfg(feature = "conformance-fixtures")]
+mod fixtures;
 mod gate;
 mod limits;
 mod logging;

@@ -35,7 +35,8 @@ const HEADERS_MAX: usize = 64 * 1024;
 pub(crate) async fn run(config: Config) -> Result<()> {
     raise_open_files();
     let listener = listen(config.listen)?;
-    let auth = authenticator(&config)?;
+    let address = listener.local_addr().map_err(|error| Error::backend("listening", error))?;
+    let auth = authenticator(&config, &config.origin(address))?;
     serve(config, auth, listener, asked_to_end()).await
 }
 
@@ -67,9 +68,17 @@ pub async fn serve(
     served.map_err(|error| Error::backend("serving", error))
 }
 
-fn authenticator(config: &Config) -> Result<Arc<dyn Authenticator>> {
+/// How callers of the server at `origin` are known.
+#[cfg_attr(not(feature = "oidc"), allow(unused_variables, reason = "the issuer is told it"))]
+fn authenticator(config: &Config, origin: &str) -> Result<Arc<dyn Authenticator>> {
     match config.auth {
         AuthMode::None => Ok(Arc::new(NoAuth)),
+        #[cfg(feature = "oidc")]
+        AuthMode::Oidc => {
+            Ok(crate::auth::oidc::Oidc::start(&config.oidc, origin, &config.toolsets))
+        }
+        #[cfg(not(feature = "oidc"))]
+        AuthMode::Oidc => Err(Error::invalid("auth.mode", "this build knows no external issuer")),
         AuthMode::Builtin => Err(Error::invalid(
             "auth.mode",
             "this build knows no users yet; send mode = \"none\" to serve this machine alone",

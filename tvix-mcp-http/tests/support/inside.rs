@@ -66,7 +66,7 @@ impl Inside {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         let data = folder.to_str().expect("a plain path");
-        let args = ["tvix-mcp-http", "--data", data].iter().chain(flags);
+        let args = ["tvix-mcp-http", "--data", data].into_iter().chain(flags.iter().copied());
         let config: Config =
             <Args as clap::Parser>::parse_from(args).config().expect("good settings");
         let (end, ended) = oneshot::channel::<()>();
