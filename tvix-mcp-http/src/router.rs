@@ -114,7 +114,8 @@ async fn ready(State(app): State<Arc<App>>) -> Response {
         return (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n").into_response();
     }
     if !app.auth.is_ready() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "callers cannot be recognised yet\n").into_response();
+        return (StatusCode::SERVICE_UNAVAILABLE, "callers cannot be recognised yet\n")
+            .into_response();
     }
     "ready\n".into_response()
 }

@@ -51,7 +51,7 @@ impl Rules {
     }
 
     /// The header of a token: what it says of itself, to be believed only as far as it fits our lists.
-    pub(super) fn head(&self, token: &str) -> Result<Header, Denied> {
+    pub(super) fn head(token: &str) -> Result<Header, Denied> {
         let head = decode_header(token).map_err(|_| Denied::BadToken("the token is not a JWT"))?;
         if !ALGORITHMS.contains(&head.alg) {
             return Err(Denied::BadToken(
@@ -80,7 +80,7 @@ impl Rules {
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         let checked = decode::<Map<String, Value>>(token, key, &validation);
         let claims = checked.map_err(|error| Denied::BadToken(reason(&error)))?.claims;
-        // OpenID Connect Core section 2: only an ID token carries it, and that is for the client.
+        // `OpenID` Connect Core section 2: only an ID token carries it, and that is for the client.
         if claims.contains_key("nonce") {
             return Err(Denied::BadToken("the token is an ID token; send the access token"));
         }

@@ -28,7 +28,7 @@ pub(super) async fn in_background<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?
 }
 
-/// Where the keys of `issuer` are, and the keys. Its metadata is asked for as OpenID Connect Discovery
+/// Where the keys of `issuer` are, and the keys. Its metadata is asked for as `OpenID` Connect Discovery
 /// has it, then as RFC 8414 section 3.1 has it, where the path of the issuer comes last.
 pub(super) fn issuer(issuer: &str) -> Result<(String, JwkSet), String> {
     let bare = issuer.trim_end_matches('/');

@@ -12,7 +12,7 @@ use super::{super::Denied, fetch};
 
 /// How long after a look at the keys an unknown one is looked for again: otherwise everyone who invents a
 /// key could have us ask the issuer.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// The keys of one issuer, kept until a token names another.
 #[derive(Debug)]

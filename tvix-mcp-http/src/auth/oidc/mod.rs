@@ -1,4 +1,4 @@
-//! Callers known by tokens of an external issuer: OpenID Connect or any server of RFC 8414 that issues
+//! Callers known by tokens of an external issuer: `OpenID` Connect or any server of RFC 8414 that issues
 //! JWTs (RFC 9068).
 //!
 //! The issuer's metadata is read at the start, its keys when a token names one that is not known. A token
@@ -38,7 +38,7 @@ use keys::Keys;
 const DOCUMENTS: [&str; 2] =
     ["/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"];
 /// How long to wait before the issuer is asked again: from the first to the longest.
-const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
 
 /// Callers known by tokens of an issuer.
 pub(crate) struct Oidc {
@@ -77,7 +77,8 @@ impl Oidc {
             "resource_name": "Tvix",
         });
         let metadata_url = format!("{origin}{}", DOCUMENTS[0]);
-        let oidc = Arc::new(Self { rules, keys, metadata_url, document, found: AtomicBool::new(false) });
+        let oidc =
+            Arc::new(Self { rules, keys, metadata_url, document, found: AtomicBool::new(false) });
         tokio::spawn(discover(Arc::clone(&oidc)));
         oidc
     }
@@ -104,7 +105,7 @@ impl Authenticator for Oidc {
             return Err(Denied::BadToken("send the token as Authorization: Bearer"));
         }
         let token = token.trim();
-        let head = self.rules.head(token)?;
+        let head = Rules::head(token)?;
         let key = self.keys.find(head.kid.as_deref(), head.alg).await?;
         self.rules.check(token, head.alg, &key)
     }
