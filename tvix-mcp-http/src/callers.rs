@@ -31,11 +31,22 @@ pub(crate) async fn authenticator(
     let store = open(&config.folder)?;
     match config.auth {
         AuthMode::Builtin => builtin(config, address, store).await,
-        AuthMode::None => {
-            let tokens = PersonalTokens::new(store, Clock::system());
-            Ok(Arc::new(WithPersonalTokens::new(NoAuth, tokens)))
+        AuthMode::None => Ok(with_tokens(NoAuth, store)),
+        #[cfg(feature = "oidc")]
+        AuthMode::Oidc => {
+            let origin = config.origin(address);
+            let oidc = crate::auth::oidc::Oidc::start(&config.oidc, &origin, &config.toolsets);
+            Ok(with_tokens(oidc, store))
         }
+        #[cfg(not(feature = "oidc"))]
+        AuthMode::Oidc => Err(Error::invalid("auth.mode", "this build knows no external issuer")),
     }
+}
+
+/// A way with personal access tokens beside it.
+fn with_tokens(way: impl Authenticator + 'static, store: Store) -> Arc<dyn Authenticator> {
+    let tokens = PersonalTokens::new(store, Clock::system());
+    Arc::new(WithPersonalTokens::new(way, tokens))
 }
 
 async fn builtin(

@@ -44,7 +44,7 @@ fn bearer(
     about: String,
     scopes: &[Scope],
 ) -> Response {
-    let scope: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
+    let scope: Vec<_> = scopes.iter().map(|scope| app.auth.scope_name(*scope)).collect();
     let metadata = app.auth.resource_metadata().map(|url| ("resource_metadata", url.to_owned()));
     let error_fields =
         error.map(|error| [("error", error.to_owned()), ("error_description", about.clone())]);

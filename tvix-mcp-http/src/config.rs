@@ -36,6 +36,8 @@ pub struct Config {
     pub(crate) log_format: LogFormat,
     pub(crate) auth: AuthMode,
     pub(crate) builtin: Options,
+    #[cfg_attr(not(feature = "oidc"), allow(dead_code, reason = "read, then refused"))]
+    pub(crate) oidc: settings::Oidc,
     pub(crate) limits: Limits,
     pub(crate) tls: Option<TlsFiles>,
 }
@@ -88,6 +90,7 @@ impl Config {
             log_format: settings.log_format.unwrap_or_default(),
             auth: settings.auth.mode.unwrap_or_default(),
             builtin: settings.auth.builtin.unwrap_or_default(),
+            oidc: settings.auth.oidc,
             limits: Limits::new(&settings.limits),
             tls: tls(settings.tls)?,
         };
@@ -104,6 +107,14 @@ impl Config {
                 "got \"none\" for a server that others reach; listen on 127.0.0.1 without a \
                  public_url, or send mode = \"builtin\"",
             ));
+        }
+        if self.auth == AuthMode::Oidc && !cfg!(feature = "oidc") {
+            let reason = "this build knows no external issuer: build with `--features oidc`";
+            return Err(Error::invalid("auth.mode", reason));
+        }
+        if self.auth == AuthMode::Oidc && self.oidc.issuer.is_none() {
+            let reason = "is missing; send the issuer's address, such as https://login.example.org";
+            return Err(Error::invalid("auth.oidc.issuer", reason));
         }
         if open && self.public_url.is_none() {
             return Err(Error::invalid(

@@ -15,6 +15,8 @@ mod callers;
 mod challenge;
 mod client;
 mod config;
+#[cfg(feature = "conformance-fixtures")]
+mod fixtures;
 mod gate;
 mod limits;
 mod logging;

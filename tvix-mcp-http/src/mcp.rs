@@ -198,7 +198,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Makes every error of rmcp a JSON-RPC error: some are plain text, and a body that is JSON but no
 /// message of the protocol is answered as if its media type were wrong.
-async fn mend(response: Response) -> Result<Response, Refusal> {
+pub(crate) async fn mend(response: Response) -> Result<Response, Refusal> {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) {
         return Ok(response);

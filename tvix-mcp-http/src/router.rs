@@ -89,13 +89,17 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
 }
 
 fn endpoint(app: &Arc<App>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/mcp", any(mcp::protocol))
         .route("/mcp/", any(mcp::protocol))
         .route("/api/mcp", any(mcp::plain))
-        .with_state(Arc::clone(app))
-        .layer(gate::cors())
-        .layer(from_fn_with_state(Arc::clone(app), gate::origin))
+        .with_state(Arc::clone(app));
+    #[cfg(feature = "conformance-fixtures")]
+    let routes = {
+        let state = (Arc::clone(app), crate::fixtures::service());
+        routes.route("/conformance/mcp", any(crate::fixtures::serve).with_state(state))
+    };
+    routes.layer(gate::cors()).layer(from_fn_with_state(Arc::clone(app), gate::origin))
 }
 
 fn probes(app: &Arc<App>) -> Router {
@@ -108,6 +112,10 @@ fn probes(app: &Arc<App>) -> Router {
 async fn ready(State(app): State<Arc<App>>) -> Response {
     if app.ending.load(Ordering::Relaxed) {
         return (StatusCode::SERVICE_UNAVAILABLE, "the server is ending\n").into_response();
+    }
+    if !app.auth.is_ready() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "callers cannot be recognised yet\n")
+            .into_response();
     }
     "ready\n".into_response()
 }

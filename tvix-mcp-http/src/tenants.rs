@@ -84,24 +84,29 @@ impl Tenants {
     /// # Errors
     /// As [`shared::open`].
     pub(crate) async fn lease(&self, user: Uuid) -> Result<Lease> {
+        // Whom this has begun to close: one makes place enough.
+        let mut leaving = None;
         loop {
             let freed = self.shared.freed.notified();
             tokio::pin!(freed);
             // From here on no notice is missed, though it is awaited only below.
             freed.as_mut().enable();
-            match self.step(user) {
+            match self.step(user, leaving) {
                 Step::Open(lease) => {
                     lease.open().await?;
                     return Ok(lease);
                 }
-                Step::Close(idle, handle) => self.close(idle, handle),
+                Step::Close(idle, handle) => {
+                    leaving = Some(idle);
+                    self.close(idle, handle);
+                }
                 Step::Wait => {}
             }
             freed.await;
         }
     }
 
-    fn step(&self, user: Uuid) -> Step {
+    fn step(&self, user: Uuid, leaving: Option<Uuid>) -> Step {
         let mut open = self.shared.lock();
         open.clock += 1;
         let now = open.clock;
@@ -118,6 +123,10 @@ impl Tenants {
             let lease = self.lease_of(user, &handle);
             open.tenants.insert(user, Tenant { handle, leases: 1, last: now, closing: false });
             return Step::Open(lease);
+        }
+        let leaving = leaving.and_then(|left| open.tenants.get(&left));
+        if leaving.is_some_and(|tenant| tenant.closing) {
+            return Step::Wait;
         }
         let idle =
             open.tenants.iter_mut().filter(|(_, tenant)| tenant.leases == 0 && !tenant.closing);

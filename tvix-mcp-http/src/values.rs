@@ -11,6 +11,8 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer, de::Visitor};
 use tvix_core::tools::Toolset;
 
+use crate::auth::Scope;
+
 /// A type around a checked value that clap reads by `FromStr` and serde reads from a text.
 macro_rules! text_value {
     ($(#[$about:meta])* $name:ident($inner:ty), $read:expr) => {
@@ -142,6 +144,31 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX>
         deserializer.deserialize_any(Number::<MIN, MAX>)
     }
 }
+
+text_value!(
+    /// An issuer of tokens, in its own spelling.
+    Issuer(String),
+    |text| {
+        let uri: Option<Uri> = text.parse().ok();
+        let safe = uri.is_some_and(|uri| match (uri.scheme_str(), uri.host()) {
+            (Some("https"), Some(_)) => true,
+            (Some("http"), Some(host)) => is_loopback_name(host),
+            _ => false,
+        });
+        let text = safe.then(|| text.to_owned());
+        text.ok_or_else(|| "send an address such as https://login.example.org".to_owned())
+    }
+);
+
+text_value!(
+    /// The name of one of our scopes.
+    #[derive(PartialOrd, Ord)]
+    ScopeName(Scope),
+    |text| {
+        let names = Scope::ALL.map(Scope::as_str).join(", ");
+        Scope::parse(text).ok_or_else(|| got(text, &format!("one of {names}")))
+    }
+);
 
 text_value!(
     /// How much is logged.

@@ -1,5 +1,6 @@
 //! The server as a person runs it: settings, logs, probes, and its end.
 #![cfg(unix)]
+#![allow(clippy::panic, reason = "what fails shows what came")]
 
 mod support;
 

@@ -78,10 +78,10 @@ fn three_servers_on_one_folder_serve_the_same_store() {
 #[test]
 fn a_server_that_is_killed_under_load_comes_back_with_all_that_it_confirmed() {
     let folder = tempfile::tempdir().expect("folder");
-    let mut server = Process::start(folder.path(), &[]);
-    let address = server.address;
+    let first = Process::start(folder.path(), &[]);
+    let address = first.address;
     let (confirmed, done) = (Mutex::new(BTreeSet::new()), AtomicBool::new(false));
-    std::thread::scope(|scope| {
+    let survivor = std::thread::scope(|scope| {
         for writer in 0..4 {
             let (confirmed, done) = (&confirmed, &done);
             scope.spawn(move || {
@@ -95,18 +95,20 @@ fn a_server_that_is_killed_under_load_comes_back_with_all_that_it_confirmed() {
                 }
             });
         }
+        let mut server = first;
         for restarts in 1..=3 {
             wait_for(&confirmed, 15 * restarts);
             server = restart(server, folder.path(), address);
         }
         wait_for(&confirmed, 60);
         done.store(true, Ordering::Relaxed);
+        server
     });
     let confirmed = confirmed.into_inner().expect("lock");
     let found = stored(address);
     let lost: Vec<_> = confirmed.difference(&found).collect();
     assert!(lost.is_empty(), "{lost:?} of {} are lost", confirmed.len());
-    server.kill();
+    survivor.kill();
 }
 
 /// Waits until the clients were told of that many memories.

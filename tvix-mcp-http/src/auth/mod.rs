@@ -17,6 +17,8 @@ mod clock;
 mod commands;
 mod limits;
 mod none;
+#[cfg(feature = "oidc")]
+pub(crate) mod oidc;
 mod pages;
 mod params;
 mod passwords;
@@ -133,4 +135,14 @@ pub trait Authenticator: fmt::Debug + Send + Sync {
     /// The address of the protected-resource document, for challenges. None: there is nothing to log
     /// in to.
     fn resource_metadata(&self) -> Option<&str>;
+
+    /// Whether callers can be recognised already: what `/readyz` says.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    /// What whoever issues tokens calls `scope`, for challenges.
+    fn scope_name(&self, scope: Scope) -> &str {
+        scope.as_str()
+    }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::tool;
 
 /// Longer than any answer takes: a test that waits for it has failed.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 /// One connection.
 pub struct Connection {
@@ -126,7 +126,7 @@ impl Connection {
         let mut head = format!("{method} {path} HTTP/1.1\r\n{host}Content-Length: {length}\r\n");
         let all = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in all.chain(headers.iter().copied()) {
-            head += &format!("{name}: {value}\r\n");
+            head += &[name, ": ", value, "\r\n"].concat();
         }
         head += "\r\n";
         head.into_bytes()

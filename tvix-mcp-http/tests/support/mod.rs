@@ -5,6 +5,7 @@
     unused_imports,
     reason = "each test binary uses a part of this"
 )]
+#![allow(clippy::panic, reason = "what fails shows what came")]
 
 mod client;
 mod inside;

@@ -37,8 +37,15 @@ impl Process {
 
     /// Starts a server in `folder` that listens on `listen`.
     pub fn start_on(folder: &Path, listen: &str, flags: &[&str]) -> Self {
+        let mut all = vec!["--auth-mode", "none", "--listen", listen];
+        all.extend(flags);
+        Self::start_with(folder, &all)
+    }
+
+    /// Starts a server in `folder` with these flags alone.
+    pub fn start_with(folder: &Path, flags: &[&str]) -> Self {
         let mut command = program(folder);
-        command.args(["--auth-mode", "none", "--listen", listen]).args(flags);
+        command.args(flags);
         let spawned =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let mut child = spawned.expect("the binary starts");
@@ -52,6 +59,11 @@ impl Process {
     /// Runs the binary to its end.
     pub fn run(folder: &Path, flags: &[&str]) -> Output {
         program(folder).args(flags).stdin(Stdio::null()).output().expect("the binary starts")
+    }
+
+    /// The identifier of the process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Asks it to end, as a service manager does.

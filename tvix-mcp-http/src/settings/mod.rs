@@ -9,8 +9,11 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use tvix_core::{Error, Result};
 
+mod auth;
+
+pub(crate) use auth::{Auth, AuthMode, Oidc};
+
 use crate::{
-    auth::Options,
     origin::{AllowedHost, AllowedOrigin},
     values::{Address, Bounded, LogLevel, Network, PublicUrl, ToolsetName},
 };
@@ -68,31 +71,6 @@ pub enum LogFormat {
     Text,
     /// One JSON object a line.
     Json,
-}
-
-/// Who may call.
-#[derive(Debug, Default, clap::Args, Deserialize)]
-#[command(next_help_heading = "Authentication, [auth] in server.toml")]
-#[serde(default, deny_unknown_fields)]
-pub struct Auth {
-    /// How callers are known: builtin (users and tokens of this server), none (anyone on this machine)
-    /// [default: builtin]
-    #[arg(long = "auth-mode", env = "TVIX_HTTP_AUTH_MODE", value_name = "MODE")]
-    pub mode: Option<AuthMode>,
-    /// Tokens and clients of the mode builtin, in the file only.
-    #[arg(skip)]
-    pub builtin: Option<Options>,
-}
-
-/// How callers are known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AuthMode {
-    /// By tokens that this server issues.
-    #[default]
-    Builtin,
-    /// Not at all: everyone on this machine is one user.
-    None,
 }
 
 /// How much at once.
@@ -164,10 +142,7 @@ impl Settings {
             metrics: self.metrics.or(file.metrics),
             log: self.log.or(file.log),
             log_format: self.log_format.or(file.log_format),
-            auth: Auth {
-                mode: self.auth.mode.or(file.auth.mode),
-                builtin: self.auth.builtin.or(file.auth.builtin),
-            },
+            auth: self.auth.over(file.auth),
             limits: self.limits.over(&file.limits),
             tls: Tls {
                 certificate: self.tls.certificate.or(file.tls.certificate),
@@ -230,7 +205,7 @@ mod tests {
             ("\n[limits]\ncalls = 0", ":3:9: limits.calls: ", "1-100000"),
             ("[limits]\ncalls = \"many\"", ":2:9: limits.calls: ", "1-100000"),
             ("[auth]\nmode = \"open\"", ":2:8: auth.mode: ", "builtin"),
-            ("toolsets = [\"memory\",\n  \"wikki\"]", ":2:3: toolsets: ", "memory or wiki"),
+            ("toolsets = [\"memory\",\n  \"wikki\"]", ":1:12: toolsets: ", "memory or wiki"),
             ("colour = 1", ":1:1: colour: ", "listen"),
             ("log = ", ":1:", "string"),
             ("public_url = \"http://example.org\"", ":1:14: public_url: ", "https"),
