@@ -46,7 +46,7 @@ const STORED: usize = 1_000;
 fn main() {
     common::announce("HTTP");
     let place = tempfile::tempdir().unwrap();
-    let flags = ["--log", "warn", "--calls", "1000", "--calls-per-token", "1000"];
+    let flags = ["--calls", "1000", "--calls-per-token", "1000"];
     let server = Process::start(&place.path().join("server"), &flags);
     fill(&server);
     let mut clients: Vec<_> = (0..CONNECTED).map(|_| Connection::open(server.address)).collect();

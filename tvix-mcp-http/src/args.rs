@@ -18,7 +18,7 @@ use crate::{
 ///
 /// Serves MCP at /mcp. Settings come from flags, else from the environment, else from server.toml in
 /// the data folder, else they have the defaults named here. In server.toml a flag of a section below
-/// stands in the table of that name, without the name: --auth-mode is mode in [auth].
+/// stands in the table of that name, without the name: --auth-mode is mode in the table auth.
 #[derive(Debug, Parser)]
 #[command(name = "tvix-mcp-http", version, max_term_width = 100, after_help = ENDING)]
 pub struct Args {
