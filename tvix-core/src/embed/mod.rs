@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-pub use builtin::{BuiltIn, LateInteraction};
+pub use builtin::{BuiltIn, LateInteraction, Pieces};
 #[cfg(feature = "embed-candle")]
 pub use candle::CandleEmbedder;
 #[cfg(feature = "embed-http")]

@@ -25,6 +25,7 @@ pub(crate) use meaning::Meaning;
 pub use notice::Notice;
 pub use recent::Recent;
 pub use related::{Related, Relation};
+pub(crate) use score::LEAST_SHOWN;
 
 /// Finds memories and documents.
 #[async_trait]
