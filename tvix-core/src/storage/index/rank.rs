@@ -74,8 +74,6 @@ struct Ranking<'a> {
     sources: &'a [&'a dyn Source],
     /// By number of the passage.
     scores: Vec<f32>,
-    /// Passages whose score is greater than zero.
-    touched: Vec<PassageId>,
     /// One list a term of the query.
     matches: Vec<Vec<Match>>,
     /// Occurrences around a passage, of one term at a time: with its neighbours for a memory, in the
@@ -93,7 +91,6 @@ impl<'a> Ranking<'a> {
             documents,
             sources,
             scores: vec![0.0; documents.passages()],
-            touched: Vec::new(),
             matches: Vec::new(),
             around: vec![0; around],
             whole: vec![0.0; around],
@@ -125,11 +122,9 @@ impl<'a> Ranking<'a> {
     }
 
     fn add(&mut self, passage: PassageId, score: f32) {
-        let Some(sum) = self.scores.get_mut(passage as usize) else { return };
-        if *sum == 0.0 {
-            self.touched.push(passage);
+        if let Some(sum) = self.scores.get_mut(passage as usize) {
+            *sum += score;
         }
-        *sum += score;
     }
 
     /// What passages gain by holding a phrase: as much as by a rare word.
@@ -211,7 +206,8 @@ impl<'a> Ranking<'a> {
             phrases.as_ref().is_none_or(|phrases| phrases.contains(passage))
                 && self.documents.accepts(*passage, self.query)
         };
-        let passages = self.touched.iter().copied().filter(wanted);
+        let passages = (0..).zip(&self.scores).filter(|(_, score)| **score > 0.0);
+        let passages = passages.map(|(passage, _)| passage).filter(wanted);
         let scored = passages.map(|passage| (passage, self.score(passage)));
         Ok(best_passages(scored, self.documents, self.query, self.query.limit))
     }
