@@ -13,6 +13,8 @@ use crate::{
 
 /// So many more than are wanted are scored exactly: rounding to bytes may change their order.
 const MORE_CANDIDATES: usize = 32;
+/// Rows looked at for each document wanted, where not all are: several may be of one document.
+const ROWS_PER_DOCUMENT: usize = 2;
 /// A memory's context weighs as much as the memory.
 const CONTEXT: f32 = 1.0;
 /// What brings the sum of one, two or three vectors back to about length 1: their number to the power
@@ -32,14 +34,17 @@ pub(super) fn nearest(
     }
     let uses_context = query.uses_context();
     let vector = Quantised::of(vector);
-    let about = vectors.cosines(query.kind, &vector, documents.passages());
+    let limit = query.limit.saturating_add(MORE_CANDIDATES);
+    // The neighbours' cosines and those of what a filter lets through must be known for all.
+    let enough = limit.saturating_mul(ROWS_PER_DOCUMENT);
+    let enough = Some(enough).filter(|_| !uses_context && query.filter.is_empty());
+    let about = vectors.cosines(query.kind, &vector, documents.passages(), enough);
     let cosine =
         |passage: PassageId| about.get(passage as usize).copied().filter(|c| c.is_finite());
     let known = (0..).zip(&about).filter(|(_, cosine)| cosine.is_finite());
     let scored = known
         .filter(|(passage, _)| documents.accepts(*passage, query))
         .map(|(passage, own)| (passage, score(*own, uses_context, documents, passage, cosine)));
-    let limit = query.limit.saturating_add(MORE_CANDIDATES);
     let candidates = best_passages(scored, documents, query, limit);
     let cosine = |passage: PassageId| vectors.cosine(query.kind, &vector, passage);
     let exact = candidates.iter().filter_map(|(passage, _)| {

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+#[cfg(feature = "hnsw")]
+use super::graph::{self, Graph};
 use super::{
     documents::{Documents, NONE, PassageId},
     kernel,
@@ -36,6 +38,9 @@ struct Table {
     first: Vec<u32>,
     rows: FxHashMap<DocKey, Range<usize>>,
     replaced: usize,
+    /// Answers queries without conditions once the table is large.
+    #[cfg(feature = "hnsw")]
+    graph: Option<Graph>,
 }
 
 impl Vectors {
@@ -79,19 +84,30 @@ impl Vectors {
     }
 
     /// The greatest cosine of each passage of `kind` with `vector`, about: by number of the passage,
-    /// and negative infinity for passages without vectors.
-    pub(super) fn cosines(&self, kind: Kind, vector: &Quantised, passages: usize) -> Vec<f32> {
+    /// and negative infinity for passages without vectors. When `enough` is given, those of about so
+    /// many of the nearest passages may be all.
+    pub(super) fn cosines(
+        &self,
+        kind: Kind,
+        vector: &Quantised,
+        passages: usize,
+        enough: Option<usize>,
+    ) -> Vec<f32> {
         let mut cosines = vec![f32::NEG_INFINITY; passages];
         let table = &self.tables[slot(kind)];
         if vector.codes.len() != self.dimension {
             return cosines;
         }
-        let mut sums = vec![0; table.passages.len()];
-        kernel::dots(&vector.codes, &table.codes, &mut sums);
-        for ((sum, scale), passage) in sums.iter().zip(&table.scales).zip(&table.passages) {
-            if let Some(best) = cosines.get_mut(*passage as usize) {
-                *best = best.max(*sum as f32 * vector.scale * scale);
-            }
+        let proposed = enough.and_then(|count| table.propose(vector, count));
+        let (proposed, rest) = proposed.unwrap_or_default();
+        for row in proposed {
+            let code = row * self.dimension..(row + 1) * self.dimension;
+            table.take(row, kernel::dot(&vector.codes, &table.codes[code]), vector, &mut cosines);
+        }
+        let mut sums = vec![0; table.passages.len() - rest];
+        kernel::dots(&vector.codes, &table.codes[rest * self.dimension..], &mut sums);
+        for (row, sum) in (rest..).zip(sums) {
+            table.take(row, sum, vector, &mut cosines);
         }
         cosines
     }
@@ -103,6 +119,26 @@ impl Vectors {
         let first = *first.filter(|_| vector.codes.len() == self.dimension)? as usize;
         let rows = (first..table.passages.len()).take_while(|row| table.passages[*row] == passage);
         rows.map(|row| table.dot(row, vector)).reduce(f32::max)
+    }
+}
+
+#[cfg(feature = "hnsw")]
+impl Vectors {
+    /// Begins graphs of the tables that are large.
+    pub(super) fn link(&mut self) {
+        self.link_from(graph::LEAST_ROWS);
+    }
+
+    /// Whether the graph of `kind` answers.
+    #[cfg(test)]
+    pub(super) fn is_linked(&self, kind: Kind) -> bool {
+        self.tables[slot(kind)].graph.as_ref().is_some_and(Graph::is_ready)
+    }
+
+    /// As [`Vectors::link`], for tables of at least `least` rows.
+    pub(super) fn link_from(&mut self, least: usize) {
+        let dimension = self.dimension;
+        self.tables.iter_mut().for_each(|table| table.link(dimension, least));
     }
 }
 
@@ -130,6 +166,42 @@ impl Quantised {
 }
 
 impl Table {
+    /// Rows that are about the nearest to `vector`, and from which row on none was looked at.
+    #[cfg(feature = "hnsw")]
+    fn propose(&self, vector: &Quantised, count: usize) -> Option<(Vec<usize>, usize)> {
+        let graph = self.graph.as_ref()?;
+        let rows = graph.nearest(&graph::in_units(&vector.codes, vector.scale), count)?;
+        Some((rows, graph.rows()))
+    }
+
+    #[cfg(not(feature = "hnsw"))]
+    #[expect(clippy::unused_self, reason = "the table has no graph in this build")]
+    fn propose(&self, _: &Quantised, _: usize) -> Option<(Vec<usize>, usize)> {
+        None
+    }
+
+    /// Counts the dot product of a row for its passage.
+    fn take(&self, row: usize, sum: i32, vector: &Quantised, cosines: &mut [f32]) {
+        if let Some(best) = cosines.get_mut(self.passages[row] as usize) {
+            *best = best.max(sum as f32 * vector.scale * self.scales[row]);
+        }
+    }
+
+    /// Begins a graph when there are at least `least` rows and none, or one that is outdated.
+    #[cfg(feature = "hnsw")]
+    fn link(&mut self, dimension: usize, least: usize) {
+        let (rows, replaced) = (self.passages.len(), self.replaced);
+        let outdated = |graph: &Graph| graph.is_outdated(rows, replaced);
+        if rows < least || dimension == 0 || !self.graph.as_ref().is_none_or(outdated) {
+            return;
+        }
+        let living = self.codes.chunks_exact(dimension).zip(&self.scales).zip(&self.passages);
+        let living = living.enumerate().filter(|(_, (_, passage))| **passage != NONE);
+        let vectors =
+            living.map(|(row, ((codes, scale), _))| (row, graph::in_units(codes, *scale)));
+        self.graph = Some(Graph::begin(vectors.collect(), rows, replaced));
+    }
+
     fn push(&mut self, vector: &[f32], passage: PassageId) {
         let Quantised { codes, residues, scale } = Quantised::of(vector);
         self.codes.extend(codes);

@@ -128,6 +128,8 @@ impl View {
             self.unsaved.rows.insert(embedded.key, Arc::new(embedded.clone()));
         }
         self.unsaved.cursor = self.unsaved.cursor.max(cursor);
+        #[cfg(feature = "hnsw")]
+        self.vectors.link();
     }
 
     /// Forgets all vectors, on disk and not.
