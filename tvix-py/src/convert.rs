@@ -126,13 +126,11 @@ pub(crate) fn from_json<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
 /// The free-form fields of a record.
 pub(crate) fn metadata(value: Option<&Bound<'_, PyAny>>) -> PyResult<Metadata> {
     let Some(value) = value else { return Ok(Metadata::default()) };
-    match to_json("metadata", value)? {
-        Value::Object(fields) => Metadata::new(fields).or_raise(value.py()),
-        _ => {
-            let reason = format!("got {}, send a dict", value.get_type().name()?);
-            Err(raised(value.py(), &Error::invalid("metadata", reason)))
-        }
+    if let Value::Object(fields) = to_json("metadata", value)? {
+        return Metadata::new(fields).or_raise(value.py());
     }
+    let reason = format!("got {}, send a dict", value.get_type().name()?);
+    Err(raised(value.py(), &Error::invalid("metadata", reason)))
 }
 
 /// The fields as a new `dict`.

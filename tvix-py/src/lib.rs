@@ -3,6 +3,9 @@
 //! It holds no logic: a method reads its arguments into the types of `tvix-core`, calls one trait and
 //! converts the answer. `session` says how a call waits (blocking, or as an awaitable of asyncio) and
 //! what becomes of it after a fork; every other file is one domain. What Python sees is `python/tvix/`.
+//!
+//! The doc comments of classes and methods are their docstrings in Python, so they are written for that.
+#![allow(clippy::doc_markdown, clippy::doc_link_with_quotes)]
 
 use pyo3::pymodule;
 

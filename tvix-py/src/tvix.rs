@@ -56,7 +56,7 @@ pub(crate) struct Tvix {
 /// 'stored'
 /// >>> t.close()
 #[pyfunction]
-#[pyo3(signature = (path=None, *, source=None, project=None, toolsets=None, embedder=None, _awaitable=false))]
+#[pyo3(signature = (path=None, *, source=None, project=None, toolsets=None, embedder=None, awaitable=false))]
 pub(crate) fn open(
     py: Python<'_>,
     path: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub(crate) fn open(
     project: Option<&str>,
     toolsets: Option<Vec<String>>,
     embedder: Option<&Embedder>,
-    _awaitable: bool,
+    awaitable: bool,
 ) -> PyResult<Tvix> {
     let path = tvix_mcp_stdio::data_folder(path).or_raise(py)?;
     let config = tvix_mcp_stdio::config(&path).or_raise(py)?;
@@ -78,7 +78,7 @@ pub(crate) fn open(
         let handle = shared::open_embedding(folder, config.settings, embedder).await?;
         Ok::<Handle, _>(handle.speaking_for(source))
     };
-    let mode = if _awaitable { Mode::Awaitable } else { Mode::Blocking };
+    let mode = if awaitable { Mode::Awaitable } else { Mode::Blocking };
     Ok(Tvix { session: Session::open(py, context, mode, opening)?, path })
 }
 
@@ -222,10 +222,7 @@ impl Tvix {
     /// >>> t.close()
     fn close(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let handle = self.session.handle(py)?;
-        self.session.answer(py, async move {
-            handle.close().await;
-            Ok(())
-        })
+        self.session.answer(py, closed(handle))
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -235,13 +232,16 @@ impl Tvix {
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
         let handle = self.session.handle(py)?;
-        self.session.wait(py, async move {
-            handle.close().await;
-            Ok(())
-        })
+        self.session.wait(py, closed(handle)).map(|_| ())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(Repr::new(py, "Tvix").field("path", self.path.display().to_string())?.end())
     }
+}
+
+/// Closes the folder; the answer is Python's `None`.
+async fn closed(handle: Handle) -> tvix_core::Result<Option<bool>> {
+    handle.close().await;
+    Ok(None)
 }

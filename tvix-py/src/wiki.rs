@@ -183,7 +183,7 @@ fn edit(py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Documen
             }
             "title" => edit.title = Some(Title::new(value.extract::<String>()?).or_raise(py)?),
             "content" => {
-                edit.content = Some(WikiText::new(value.extract::<String>()?).or_raise(py)?)
+                edit.content = Some(WikiText::new(value.extract::<String>()?).or_raise(py)?);
             }
             other => return Err(crate::slice::unexpected(other)),
         }

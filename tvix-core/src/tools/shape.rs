@@ -9,9 +9,9 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shape {
-    /// Chat Completions by OpenAI, and the many that copy it.
+    /// Chat Completions by `OpenAI`, and the many that copy it.
     OpenAi,
-    /// Responses by OpenAI.
+    /// Responses by `OpenAI`.
     OpenAiResponses,
     /// Messages by Anthropic.
     Anthropic,
@@ -79,7 +79,7 @@ fn declaration(tool: &ToolDefinition) -> Value {
     function
 }
 
-/// Leaves what OpenAPI's schema object has: Gemini refuses a request that holds more.
+/// Leaves what the schema object of `OpenAPI` has: Gemini refuses a request that holds more.
 fn reduce(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     fields.remove("additionalProperties");

@@ -329,7 +329,7 @@ async def open(
         project=project,
         toolsets=toolsets,
         embedder=embedder,
-        _awaitable=True,
+        awaitable=True,
     )
     _lifecycle.remember(inner)
     return Tvix(inner)
