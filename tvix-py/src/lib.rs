@@ -46,7 +46,7 @@ mod _tvix {
     use crate::search::{Answer, Hit, Related};
     #[cfg(feature = "testing")]
     #[pymodule_export]
-    use crate::testing::{rust_answers, seed};
+    use crate::testing::{rust_adds, rust_answers, rust_searches, seed};
     #[pymodule_export]
     use crate::tools::{Reply, tools};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Answers of searches.
 
-use pyo3::{IntoPyObjectExt, prelude::*};
+use pyo3::{IntoPyObjectExt, prelude::*, types::PyIterator};
 use tvix_core::{
     search,
     storage::{Document, Kind},
@@ -11,7 +11,7 @@ use crate::{
     error::OrRaise,
     memory::MemoryRecord,
     repr::{Repr, short},
-    slice::at,
+    slice::{at, iterate},
     wiki::WikiRecord,
 };
 
@@ -25,6 +25,12 @@ use crate::{
 /// (1, 'Is allergic to peanuts', False)
 #[pyclass(frozen, sequence, module = "tvix")]
 pub(crate) struct Answer(pub(crate) search::Answer);
+
+impl Answer {
+    fn hits(&self) -> Vec<Hit> {
+        self.0.hits.iter().cloned().map(Hit).collect()
+    }
+}
 
 #[pymethods]
 impl Answer {
@@ -60,10 +66,13 @@ impl Answer {
         at(&self.0.hits, index).cloned().map(Hit)
     }
 
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        iterate(py, self.hits())
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let hits: Vec<Hit> = self.0.hits.iter().cloned().map(Hit).collect();
         let notices = Some(self.notices()).filter(|notices| !notices.is_empty());
-        let repr = Repr::new(py, "Answer").field("hits", hits)?;
+        let repr = Repr::new(py, "Answer").field("hits", self.hits())?;
         Ok(repr.field("has_more", self.0.has_more)?.optional("notices", notices)?.end())
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, future::Future};
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError},
     prelude::*,
-    types::{PyDict, PyString},
+    types::{PyDict, PyIterator, PyList, PyString},
 };
 use tvix_core::{
     search::{Criteria, Recent},
@@ -21,6 +21,14 @@ pub(crate) fn at<T>(items: &[T], index: isize) -> PyResult<&T> {
     let found =
         place.and_then(|place| usize::try_from(place).ok()).and_then(|place| items.get(place));
     found.ok_or_else(|| PyIndexError::new_err("index out of range"))
+}
+
+/// An iterator over what a result holds.
+pub(crate) fn iterate<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    items: Vec<T>,
+) -> PyResult<Bound<'py, PyIterator>> {
+    PyList::new(py, items)?.try_iter()
 }
 
 /// Reads keyword arguments into a filter of records of `kind`.

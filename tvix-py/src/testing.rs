@@ -1,9 +1,10 @@
-//! What the tests of this package need and no release has: answers of the library itself, to compare
-//! those that came through Python with.
+//! What the tests and benchmarks of this package need and no release has: the library itself, to compare
+//! with what comes through Python.
 
 use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
 
 use async_trait::async_trait;
@@ -12,8 +13,11 @@ use serde_json::{Value, json};
 use tvix_core::{
     Tvix,
     conformance::cases::{self, Caller, Outcome},
+    memory::NewMemory,
+    search::Query,
+    storage::{Filter, Kind, Page},
     tools::{CallContext, Service, ServiceError},
-    types::seeded,
+    types::{QueryText, seeded},
 };
 
 /// From now on time begins at `millis` and the same identifiers are made in the same order; `None` ends
@@ -78,4 +82,47 @@ async fn all(folder: PathBuf, millis: i64) -> Result<Value, String> {
     }
     seeded::stop();
     Ok(answers.into())
+}
+
+/// Runs searches for ten memories from Rust, on the folder that `store` has open, as its own method
+/// does but for Python: the nanoseconds of each, for a comparison in one run.
+#[pyfunction]
+pub(crate) fn rust_searches(
+    py: Python<'_>,
+    store: &crate::tvix::Tvix,
+    queries: Vec<String>,
+) -> PyResult<Vec<u64>> {
+    let handle = store.session.handle(py)?;
+    store.session.wait(py, async move {
+        let mut times = Vec::with_capacity(queries.len());
+        for text in queries {
+            let query = Query {
+                kind: Kind::Memory,
+                text: QueryText::new(text)?,
+                filter: Filter::default(),
+                page: Page::first(10),
+            };
+            let began = Instant::now();
+            let answer = handle.search().search(&query).await?;
+            times.push(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            drop(answer);
+        }
+        Ok(times)
+    })
+}
+
+/// Adds memories from Rust, on the folder that `store` has open: the seconds it took.
+#[pyfunction]
+pub(crate) fn rust_adds(
+    py: Python<'_>,
+    store: &crate::tvix::Tvix,
+    texts: Vec<String>,
+) -> PyResult<f64> {
+    let handle = store.session.handle(py)?;
+    store.session.wait(py, async move {
+        let began = Instant::now();
+        let memories = texts.into_iter().map(NewMemory::new).collect::<tvix_core::Result<_>>()?;
+        handle.memory().add_many(memories).await?;
+        Ok(began.elapsed().as_secs_f64())
+    })
 }

@@ -34,7 +34,7 @@ use crate::{
 /// 'Is allergic to peanuts'
 #[pyclass(frozen, weakref, module = "tvix")]
 pub(crate) struct Tvix {
-    session: Session,
+    pub(crate) session: Session,
     path: PathBuf,
 }
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import _lifecycle, _tvix
 from ._errors import BackendError, Conflict, Corrupt, Error, InvalidInput, NotFound, QuotaExceeded
+from ._lifecycle import remember
 from ._tvix import (
     Added,
     Answer,
@@ -46,6 +46,7 @@ from ._tvix import (
     __version__,
     tools,
 )
+from ._tvix import open as _open
 
 if TYPE_CHECKING:
     import os
@@ -114,8 +115,8 @@ def open(
     'stored'
     >>> t.close()
     """
-    store = _tvix.open(
+    store = _open(
         path, source=source, project=project, toolsets=toolsets, embedder=embedder
     )
-    _lifecycle.remember(store)
+    remember(store)
     return store

@@ -17,7 +17,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from . import _lifecycle, _tvix
+from ._lifecycle import remember
+from ._tvix import Tvix as BlockingTvix
+from ._tvix import open as open_blocking
 
 if TYPE_CHECKING:
     import os
@@ -227,7 +229,7 @@ class Tvix:
     'stored'
     """
 
-    def __init__(self, inner: _tvix.Tvix) -> None:
+    def __init__(self, inner: BlockingTvix) -> None:
         self._inner: Any = inner
         self._memory = Memory(inner.memory)
         self._wiki = Wiki(inner.wiki)
@@ -323,7 +325,7 @@ async def open(
     >>> asyncio.run(main())
     """
     inner = await asyncio.to_thread(
-        _tvix.open,
+        open_blocking,
         path,
         source=source,
         project=project,
@@ -331,7 +333,7 @@ async def open(
         embedder=embedder,
         awaitable=True,
     )
-    _lifecycle.remember(inner)
+    remember(inner)
     return Tvix(inner)
 
 

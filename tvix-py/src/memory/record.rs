@@ -1,6 +1,6 @@
 //! What is told about memories.
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyIterator};
 use tvix_core::{
     memory::{self, AddStatus},
     search::Recent,
@@ -9,7 +9,7 @@ use tvix_core::{
 use crate::{
     convert,
     repr::{Repr, short},
-    slice::{Slice, at},
+    slice::{Slice, at, iterate},
 };
 
 /// A stored memory. Frozen.
@@ -133,6 +133,12 @@ impl Added {
 #[pyclass(frozen, sequence, module = "tvix")]
 pub(crate) struct MemoryPage(pub(super) Recent<memory::MemoryRecord>);
 
+impl MemoryPage {
+    fn records(&self) -> Vec<MemoryRecord> {
+        self.0.records.iter().cloned().map(MemoryRecord).collect()
+    }
+}
+
 #[pymethods]
 impl MemoryPage {
     /// Whether more follow after these.
@@ -149,10 +155,13 @@ impl MemoryPage {
         at(&self.0.records, index).cloned().map(MemoryRecord)
     }
 
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        iterate(py, self.records())
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let records: Vec<_> = self.0.records.iter().cloned().map(MemoryRecord).collect();
         Ok(Repr::new(py, "MemoryPage")
-            .field("records", records)?
+            .field("records", self.records())?
             .field("has_more", self.0.has_more)?
             .end())
     }

@@ -1,12 +1,12 @@
 //! What is told about wiki documents.
 
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyIterator};
 use tvix_core::{search::Recent, wiki};
 
 use crate::{
     convert,
     repr::{Repr, short},
-    slice::{Slice, at},
+    slice::{Slice, at, iterate},
 };
 
 /// A stored wiki document. Frozen.
@@ -178,6 +178,12 @@ impl DocumentUpdated {
 #[pyclass(frozen, sequence, module = "tvix")]
 pub(crate) struct WikiPage(pub(super) Recent<wiki::WikiRecord>);
 
+impl WikiPage {
+    fn records(&self) -> Vec<WikiRecord> {
+        self.0.records.iter().cloned().map(WikiRecord).collect()
+    }
+}
+
 #[pymethods]
 impl WikiPage {
     /// Whether more follow after these.
@@ -194,9 +200,12 @@ impl WikiPage {
         at(&self.0.records, index).cloned().map(WikiRecord)
     }
 
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        iterate(py, self.records())
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let records: Vec<_> = self.0.records.iter().cloned().map(WikiRecord).collect();
-        let repr = Repr::new(py, "WikiPage").field("records", records)?;
+        let repr = Repr::new(py, "WikiPage").field("records", self.records())?;
         Ok(repr.field("has_more", self.0.has_more)?.end())
     }
 }
