@@ -4,9 +4,9 @@ use std::{ops::Range, sync::Arc};
 
 use tempfile::TempDir;
 use tvix_core::{
-    Search, Settings, Tvix,
+    Search, Settings, Tvix, embed,
     search::{PassageHit, Query},
-    settings::{Dense, FusionKind, SearchMode, SearchSettings},
+    settings::{Dense, EmbedSettings, FusionKind, SearchMode, SearchSettings},
     storage::{DocKey, MemoryStore, index::MemoryIndex},
 };
 
@@ -32,7 +32,13 @@ pub(crate) fn configure(changes: &Changes, mode: Mode) -> Result<Settings> {
         context: !changes.no_context,
         rerank: !changes.no_rerank,
     };
-    Ok(Settings { search, ..Settings::default() })
+    let embed = match &changes.candle {
+        Some(path) => EmbedSettings::Candle { path: std::path::absolute(path)? },
+        None => EmbedSettings::default(),
+    };
+    // Opened once here, so that a build without it says so before the work.
+    embed::open(&embed)?;
+    Ok(Settings { search, embed, ..Settings::default() })
 }
 
 /// Where a set is stored.
@@ -55,7 +61,9 @@ impl Place {
             Self::Folder(folder) => Ok(Tvix::open_with(folder.path().join("data"), settings)?),
             Self::Memory => {
                 let (store, index) = (MemoryStore::default(), MemoryIndex::default());
-                Ok(Tvix::builder(Arc::new(store), Arc::new(index)).settings(settings).build())
+                let embedder = embed::open(&settings.embed)?;
+                let builder = Tvix::builder(Arc::new(store), Arc::new(index)).embedder(embedder);
+                Ok(builder.settings(settings).build())
             }
         }
     }

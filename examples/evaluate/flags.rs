@@ -9,12 +9,13 @@ use crate::Result;
 /// How the program is called.
 pub(crate) const USAGE: &str = "\
 evaluate DATA_FOLDER [--sets NAME,NAME] [--mode default|keyword|vector|hybrid|all]
-         [--fusion convex|rrf] [--dense 0..1] [--no-context] [--no-rerank]
+         [--fusion convex|rrf] [--dense 0..1] [--no-context] [--no-rerank] [--candle FOLDER]
          [--in-memory] [--save FILE.json] [--against FILE.json] [--markdown FILE.md]
 
 DATA_FOLDER holds a folder for each set: corpus.jsonl, queries.jsonl and qrels.tsv.
 --mode all     runs keyword, vector and hybrid over each store and compares hybrid with the better leg
 --no-…         leaves one part of the search out, to see what it is worth
+--candle       embeds with the transformer in FOLDER; needs --features embed-candle
 --in-memory    stores in memory and not in a data folder
 --save         writes every query's values; --against compares with what was saved, query by query
 --markdown     writes the report to a file as well";
@@ -55,6 +56,8 @@ pub(crate) struct Changes {
     pub(crate) no_context: bool,
     /// Leaves out the second look at the best.
     pub(crate) no_rerank: bool,
+    /// The folder of the model to embed with, instead of the built-in one.
+    pub(crate) candle: Option<PathBuf>,
 }
 
 /// What the command line says.
@@ -126,6 +129,7 @@ impl Flags {
             "dense" => self.changes.dense = Some(dense(&value()?)?),
             "no-context" => self.changes.no_context = true,
             "no-rerank" => self.changes.no_rerank = true,
+            "candle" => self.changes.candle = Some(value()?.into()),
             "in-memory" => self.in_memory = true,
             "save" => self.save = Some(value()?.into()),
             "against" => self.against = Some(value()?.into()),

@@ -128,6 +128,7 @@ async fn measure_set(flags: &Flags, set: &Set) -> Result<Vec<SetResult>> {
             drop(tvix);
             tvix = place.open(engine::configure(&flags.changes, mode)?)?;
             tvix.catch_up().await?;
+            tvix.embed_pending().await?;
         }
         eprintln!("{}: asking {} queries, {mode}", set.name, set.queries.len());
         let (queries, timing) = ask::ask(&tvix, set, &stored).await?;

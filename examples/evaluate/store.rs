@@ -46,6 +46,7 @@ pub(crate) async fn store(tvix: &Tvix, set: &Set) -> Result<Stored> {
     };
     // What may be left to do in the background belongs to loading, not to the first query.
     tvix.catch_up().await?;
+    tvix.embed_pending().await?;
     stored.seconds = started.elapsed().as_secs_f64();
     Ok(stored)
 }

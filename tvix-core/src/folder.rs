@@ -93,8 +93,13 @@ impl Folder {
     }
 
     pub(crate) fn profile_file(&self) -> PathBuf {
-        self.path.join("profile.toml")
+        profile_file(&self.path)
     }
+}
+
+/// The file of the user's profile in the data folder `folder`.
+pub(crate) fn profile_file(folder: &Path) -> PathBuf {
+    folder.join("profile.toml")
 }
 
 /// Migrates a folder of an earlier format, then stamps it.

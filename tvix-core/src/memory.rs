@@ -96,6 +96,22 @@ impl NewMemory {
         self.project = Some(ProjectSlug::new(name)?);
         Ok(self)
     }
+
+    /// Says when it happened: a date, or a date and time, as `metadata.event_time` does. It is read
+    /// when the memory is stored, since one without offset is in the user's time zone.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when the metadata says another time, or has no room left.
+    pub fn happened(mut self, event_time: &str) -> Result<Self> {
+        let mut fields = self.metadata.into_fields();
+        let before = fields.insert("event_time".to_owned(), event_time.into());
+        if before.is_some_and(|before| before != event_time) {
+            let reason = "got one here and another in metadata.event_time, send one of them";
+            return Err(Error::invalid("event_time", reason));
+        }
+        self.metadata = Metadata::new(fields)?;
+        Ok(self)
+    }
 }
 
 /// A stored memory.

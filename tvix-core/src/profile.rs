@@ -41,6 +41,20 @@ impl Profile {
         if self.timezone.is_empty() { Ok(TimeZone::UTC) } else { TimeZone::named(&self.timezone) }
     }
 
+    /// `items` as the one text that [`ProfileSource::set`] takes for `interests`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when one holds a comma, which would make two of it.
+    pub fn list(items: &[String]) -> Result<String> {
+        match items.iter().find(|item| item.contains(',')) {
+            None => Ok(items.join(",")),
+            Some(item) => {
+                let reason = format!("got {item:?}, send interests without commas");
+                Err(Error::invalid("interests", reason))
+            }
+        }
+    }
+
     fn check(self) -> Result<Self> {
         let limits = [
             ("display_name", &self.display_name, NAME_MAX),
@@ -198,6 +212,14 @@ mod tests {
         let now = fs::read_to_string(folder.path().join("profile.toml")).expect("read");
         assert!(now.starts_with("# mine\nrole = \"cook\" # since May\n"), "{now}");
         assert_eq!(source.read().expect("read").interests, ["bread", "salt"]);
+    }
+
+    #[test]
+    fn a_list_of_interests_is_set_as_one_text() {
+        let (_folder, source) = file("");
+        let list = Profile::list(&["bread".into(), "salt".into()]).expect("a list");
+        assert_eq!(source.set("interests", &list).expect("set").interests, ["bread", "salt"]);
+        assert!(Profile::list(&["bread, salt".into()]).is_err());
     }
 
     #[test]

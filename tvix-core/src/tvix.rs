@@ -99,11 +99,16 @@ impl Tvix {
     #[cfg(feature = "local")]
     pub fn open_with(path: impl AsRef<std::path::Path>, settings: Settings) -> Result<Self> {
         let folder = crate::folder::Folder::open(path.as_ref(), settings.store)?;
-        Self::in_folder(folder, settings)
+        Self::in_folder(folder, settings, None)
     }
 
+    /// The store in `folder`, with `embedder` in place of the one that `settings` ask for.
     #[cfg(feature = "local")]
-    pub(crate) fn in_folder(folder: crate::folder::Folder, settings: Settings) -> Result<Self> {
+    pub(crate) fn in_folder(
+        folder: crate::folder::Folder,
+        settings: Settings,
+        embedder: Option<Arc<dyn crate::embed::Embedder>>,
+    ) -> Result<Self> {
         if let Some(name) = crate::admin::filesystem::network(folder.path()) {
             tracing::warn!(
                 "the data folder lies on {name}: locks and syncs of a network file system are not to be \
@@ -114,9 +119,11 @@ impl Tvix {
         let index = Arc::new(crate::storage::index::IndexFolder::open(folder.index_folder()));
         let rebuilds = Rebuilds::new(Some(Arc::clone(&index) as _));
         let profile = ProfileSource::File(folder.profile_file());
-        let embedder = crate::embed::open(&settings.embed).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the model cannot be opened: search is by word alone");
-            None
+        let embedder = embedder.or_else(|| {
+            crate::embed::open(&settings.embed).unwrap_or_else(|error| {
+                tracing::warn!(%error, "the model cannot be opened: search is by word alone");
+                None
+            })
         });
         let builder = Self::builder(store, index).settings(settings).profile(profile);
         let builder = builder.embedder(embedder);

@@ -1,16 +1,18 @@
 //! One folder, several handles: each handle is what one process holds.
 #![cfg(feature = "shared")]
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use serde_json::json;
 use tvix_core::{
-    Error, Settings,
+    Error, Result, Settings,
+    embed::{Embedder, Hints, Model, Role, Vector},
     memory::{AddStatus, NewMemory},
+    search::Query,
     shared::{self, Handle},
-    storage::{Filter, Page},
+    storage::{Filter, Kind, Page},
     tools::{CallContext, Service, ServiceError},
-    types::{Id, ProjectSlug, Source},
+    types::{Id, ProjectSlug, QueryText, Source},
     wiki::{DocumentEdit, NewDocument},
 };
 
@@ -211,4 +213,65 @@ async fn another_version_is_told_which_program_to_update() {
         tokio::net::UnixStream::connect(place.path().join("tvix.sock")).await.expect("a socket");
     noise.write_all(&[0xff; 64]).await.expect("sent");
     remember(&open(place.path()).await, "the owner lives on").await;
+}
+
+fn query(kind: Kind, text: &str) -> Query {
+    let text = QueryText::new(text).expect("a query");
+    Query { kind, text, filter: Filter::default(), page: Page::first(5) }
+}
+
+#[tokio::test]
+async fn a_client_finds_what_the_owner_finds() {
+    let place = tempfile::tempdir().expect("folder");
+    let (owner, client) = (open(place.path()).await, open(place.path()).await);
+    remember(&owner, "The gateway timed out").await;
+    remember(&client, "Rye bread with caraway").await;
+    for text in ["what timed out?", "\"caraway\"", "", "nothing of the kind xyzzy"] {
+        let query = query(Kind::Memory, text);
+        let (here, there) = (owner.search().search(&query), client.search().search(&query));
+        assert_eq!(here.await.expect("found"), there.await.expect("found"), "{text}");
+        let (here, there) = (owner.search().passages(&query), client.search().passages(&query));
+        assert_eq!(here.await.expect("found"), there.await.expect("found"), "{text}");
+    }
+    owner.profile_source().set("timezone", "Asia/Tokyo").expect("set");
+    assert_eq!(client.zone().expect("a zone").name(), "Asia/Tokyo");
+}
+
+/// Knows one word: all texts with it are alike.
+#[derive(Debug)]
+struct OneWord(Model);
+
+#[async_trait::async_trait]
+impl Embedder for OneWord {
+    fn model(&self) -> &Model {
+        &self.0
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { instant: true, ..Hints::TRANSFORMER }
+    }
+
+    async fn embed(&self, texts: &[&str], _: Role) -> Result<Vec<Vector>> {
+        let alike = |text: &&str| text.contains("bread") || text.contains("loaf");
+        Ok(texts
+            .iter()
+            .map(|text| if alike(text) { vec![1.0, 0.0] } else { vec![0.0, 1.0] })
+            .collect())
+    }
+}
+
+#[tokio::test]
+async fn an_embedder_of_the_callers_is_used_by_the_owner() {
+    let place = tempfile::tempdir().expect("folder");
+    let model = Model { name: "one-word".to_owned(), dimension: 2 };
+    let embedder: Arc<dyn Embedder> = Arc::new(OneWord(model));
+    let opened = shared::open_embedding(place.path(), Settings::default(), Some(embedder)).await;
+    let owner = opened.expect("opened");
+    let client = open(place.path()).await;
+    remember(&client, "bought some bread").await;
+    remember(&client, "met a friend").await;
+    let answer = client.search().search(&query(Kind::Memory, "loaf")).await.expect("found");
+    let texts: Vec<&str> = answer.hits.iter().map(|hit| hit.document.text.as_str()).collect();
+    assert_eq!(texts, ["bought some bread"]);
+    owner.close().await;
 }

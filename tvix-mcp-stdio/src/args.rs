@@ -217,20 +217,36 @@ pub enum Wiki {
     },
 }
 
+/// The data folder: the one that was `named`, else `TVIX_HOME`, else the platform's data directory for
+/// `tvix`; never the working directory.
+///
+/// # Errors
+/// [`Error::InvalidInput`] when none is named and no home directory is known.
+pub fn data_folder(named: Option<PathBuf>) -> Result<PathBuf> {
+    let named = named.or_else(|| std::env::var_os("TVIX_HOME").map(PathBuf::from));
+    let named = named.filter(|path| !path.as_os_str().is_empty());
+    named.or_else(platform_folder).ok_or_else(|| {
+        Error::invalid("data", "no home directory is known; send --data DIR or set TVIX_HOME")
+    })
+}
+
+/// What is configured for the data folder `folder`: the environment before `config.toml`.
+///
+/// # Errors
+/// [`Error::InvalidInput`] naming the variable, or the file and key.
+pub fn config(folder: &Path) -> Result<Config> {
+    Config::load(folder)?.overlay(|name| std::env::var(name).ok())
+}
+
 impl Args {
-    /// The data folder: `--data`, else `TVIX_HOME`, else the platform's data directory for `tvix`;
-    /// never the working directory.
+    /// The data folder.
     pub(crate) fn folder(&self) -> Result<PathBuf> {
-        let named = self.data.clone().or_else(|| std::env::var_os("TVIX_HOME").map(PathBuf::from));
-        let named = named.filter(|path| !path.as_os_str().is_empty());
-        named.or_else(platform_folder).ok_or_else(|| {
-            Error::invalid("data", "no home directory is known; send --data DIR or set TVIX_HOME")
-        })
+        data_folder(self.data.clone())
     }
 
     /// Flags before environment before `config.toml`.
     pub(crate) fn config(&self, folder: &Path) -> Result<Config> {
-        let mut config = Config::load(folder)?.overlay(|name| std::env::var(name).ok())?;
+        let mut config = config(folder)?;
         if let Some(Toolsets(toolsets)) = &self.toolsets {
             config.toolsets.clone_from(toolsets);
         }

@@ -5,7 +5,7 @@
 //! hands the service to the MCP server, or calls the same traits for a command and prints what they
 //! answer.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::ffi::OsString;
 
 use clap::Parser;
 
@@ -19,7 +19,7 @@ mod output;
 mod progress;
 mod serve;
 
-pub use args::{Args, Command};
+pub use args::{Args, Command, config, data_folder};
 
 use output::Output;
 
@@ -28,21 +28,21 @@ const FAILED: u8 = 1;
 
 /// Runs the program with `args` (the first is its name) and returns its exit code: 0 good, 1 failed,
 /// 2 usage.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args = match Args::try_parse_from(args) {
         Ok(args) => args,
         Err(error) => {
             // Nothing is left to do when the terminal is gone.
             let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED));
+            return u8::try_from(error.exit_code()).unwrap_or(FAILED);
         }
     };
     let output = Output::new(args.json);
     match start(&args, &output) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             output.error(&error);
-            ExitCode::from(FAILED)
+            FAILED
         }
     }
 }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    tvix_mcp_stdio::run(std::env::args_os())
+    tvix_mcp_stdio::run(std::env::args_os()).into()
 }

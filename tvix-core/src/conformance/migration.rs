@@ -15,5 +15,5 @@ pub fn open(folder: &Path, latest: u32, steps: &[TestStep]) -> Result<Tvix> {
     let steps: Vec<Step> = steps.iter().map(|&(from, run)| Step { from, run }).collect();
     let folder = Folder::open_as(folder, None, latest, &steps)?;
     let folder = folder.ok_or_else(|| Error::conflict("the folder is in use"))?;
-    Tvix::in_folder(folder, Settings::default())
+    Tvix::in_folder(folder, Settings::default(), None)
 }

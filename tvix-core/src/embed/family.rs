@@ -31,7 +31,12 @@ impl Family {
     }
 }
 
-const OTHER: Family = Family { query: "", passage: "", unrelated: 0.2, first_token: false };
+const OTHER: Family = Family {
+    query: "",
+    passage: "",
+    unrelated: super::Hints::TRANSFORMER.unrelated,
+    first_token: false,
+};
 const PASSAGES: &str = "Represent this sentence for searching relevant passages: ";
 
 /// Words of a name, all of which must be there, and what they tell. Prefixes are those of the models'

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-pub use builtin::{BuiltIn, LateInteraction};
+pub use builtin::{BuiltIn, LateInteraction, Pieces};
 #[cfg(feature = "embed-candle")]
 pub use candle::CandleEmbedder;
 #[cfg(feature = "embed-http")]
@@ -59,6 +59,26 @@ pub struct Hints {
     pub dense: f32,
     /// The cosine at which two texts have hardly anything in common.
     pub unrelated: f32,
+}
+
+impl Hints {
+    /// For a transformer of which nothing else is known.
+    pub const TRANSFORMER: Self = Self { instant: false, dense: 0.5, unrelated: 0.2 };
+
+    /// For a transformer of a caller's own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`](crate::Error::InvalidInput) naming `dense` or `unrelated` when it is not
+    /// from 0 to 1.
+    pub fn checked(dense: f32, unrelated: f32) -> Result<Self> {
+        for (field, number) in [("dense", dense), ("unrelated", unrelated)] {
+            if !(0.0..=1.0).contains(&number) {
+                let reason = format!("got {number}, send a number from 0 to 1");
+                return Err(crate::Error::invalid(field, reason));
+            }
+        }
+        Ok(Self { dense, unrelated, ..Self::TRANSFORMER })
+    }
 }
 
 /// Turns texts into vectors whose cosine is great when the texts mean the same.

@@ -1,10 +1,8 @@
 //! One list out of two: hits by word and hits by meaning.
 
-use std::{
-    cmp::Ordering,
-    collections::{HashMap, hash_map::Entry},
-};
+use std::{cmp::Ordering, collections::hash_map::Entry};
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -60,7 +58,7 @@ impl Fusion {
     ) -> Vec<Ranked> {
         let place = |hit: &Ranked| (hit.key, if each_passage { hit.passage.start } else { 0 });
         let (keyword, nearest) = self.scaled(keyword, nearest);
-        let mut fused: HashMap<(DocKey, usize), Ranked> =
+        let mut fused: FxHashMap<(DocKey, usize), Ranked> =
             keyword.into_iter().map(|hit| (place(&hit), hit)).collect();
         for hit in nearest {
             match fused.entry(place(&hit)) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Answer, Fusion, Hit, Legs, Notice, PassageHit, Query, analyze::TextQuery, fusion, meaning,
-    score,
+    related::Readings, score,
 };
 use crate::{
     Result, Tvix,
@@ -43,7 +43,7 @@ impl Tvix {
         let wanted = query.page.offset.saturating_add(query.page.limit).saturating_add(1);
         let mut found = self.find(query, &text, wanted, false).await?;
         let mut candidates = self.candidates(&mut found, wanted).await?;
-        self.rerank(&mut candidates, query.text.as_str())?;
+        let readings = self.rerank(&mut candidates, query.text.as_str())?;
         let rest = candidates.split_off(candidates.len().min(wanted));
         let mut hits = self.hits(candidates, &text);
         score::settle(&mut hits, query.text.as_str());
@@ -54,7 +54,7 @@ impl Tvix {
             score::narrow(hit, &text);
         }
         let others: Vec<Document> = rest.into_iter().map(|other| other.document).collect();
-        self.relate(&mut page, &others).await?;
+        self.relate(&mut page, &others, &readings).await?;
         let Found { legs, fusion, notices, .. } = found;
         Ok(Answer { hits: page, has_more, by_id: false, legs, fusion, notices })
     }
@@ -163,21 +163,26 @@ impl Tvix {
         Ok(candidates.collect())
     }
 
-    /// Compares the best candidates with a short query by the pieces of its words.
-    fn rerank(&self, candidates: &mut [Candidate], query: &str) -> Result<()> {
+    /// Compares the best candidates with a short query by the pieces of its words. What was read for
+    /// that is returned.
+    fn rerank(&self, candidates: &mut [Candidate], query: &str) -> Result<Readings> {
+        let mut readings = Readings::new();
         let is_long = query.split_whitespace().nth(RERANK_WORDS).is_some();
-        let Some(model) = self.meaning().built_in().filter(|_| !is_long) else { return Ok(()) };
+        let Some(model) = self.meaning().built_in().filter(|_| !is_long) else {
+            return Ok(readings);
+        };
         if !self.settings().search.rerank || self.settings().search.mode == SearchMode::Keyword {
-            return Ok(());
+            return Ok(readings);
         }
         let query = model.late_interaction(query)?;
         for Candidate { ranked, document } in candidates.iter_mut().take(RERANKED) {
             let passage = document.text.get(ranked.passage.clone()).unwrap_or_default();
-            let text = format!("{}{passage}", meaning::about(document, ""));
+            let text = model.read(&format!("{}{passage}", meaning::about(document, "")))?;
             ranked.score += RERANK * query.score(&text).max(0.0);
+            readings.insert(document.key, text);
         }
         candidates.sort_by(|a, b| fusion::order(&a.ranked, &b.ranked));
-        Ok(())
+        Ok(readings)
     }
 
     fn hits(&self, candidates: Vec<Candidate>, text: &TextQuery) -> Vec<Hit> {

@@ -1,6 +1,7 @@
 //! Search: what an agent asks, what it is answered, and how the answer is found.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Result, Tvix,
@@ -10,6 +11,7 @@ use crate::{
 
 pub mod analyze;
 pub mod chunk;
+mod criteria;
 mod fusion;
 mod hybrid;
 mod meaning;
@@ -20,11 +22,13 @@ mod score;
 #[cfg(feature = "local")]
 mod worker;
 
+pub use criteria::Criteria;
 pub use fusion::Fusion;
 pub(crate) use meaning::Meaning;
 pub use notice::Notice;
 pub use recent::Recent;
 pub use related::{Related, Relation};
+pub(crate) use score::LEAST_SHOWN;
 
 /// Finds memories and documents.
 #[async_trait]
@@ -48,7 +52,7 @@ pub trait Search: Send + Sync {
 }
 
 /// What to search for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Query {
     /// Memories or wiki documents.
     pub kind: Kind,
@@ -62,7 +66,7 @@ pub struct Query {
 }
 
 /// The answer to a [`Query`].
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// What was found, best first.
     pub hits: Vec<Hit>,
@@ -79,7 +83,7 @@ pub struct Answer {
 }
 
 /// The lists that an answer was made of.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Legs {
     /// Hits by word.
     pub keyword: bool,
@@ -88,7 +92,7 @@ pub struct Legs {
 }
 
 /// One passage that answers a query.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassageHit {
     /// Its document.
     pub key: DocKey,
@@ -105,7 +109,7 @@ impl From<Hit> for PassageHit {
 }
 
 /// One document of an [`Answer`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     /// The document.
     pub document: Document,

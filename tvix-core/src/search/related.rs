@@ -1,11 +1,13 @@
 //! Bundles: the few memories that stand beside a hit.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Hit;
 use crate::{
     Result, Tvix,
-    embed::BuiltIn,
+    embed::{BuiltIn, Pieces, Vector},
     storage::{DocKey, Document, Kind, Neighbours},
     types::Id,
 };
@@ -16,6 +18,9 @@ const RELATED_MAX: usize = 3;
 const TEXT_MAX: usize = 180;
 /// The least cosine of memories that are similar, by the built-in model.
 const SIMILAR: f32 = 0.6;
+
+/// The passages that were read already.
+pub(super) type Readings = HashMap<DocKey, Pieces>;
 
 /// A memory that stands beside a hit and is no hit of the same answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +55,12 @@ impl std::fmt::Display for Relation {
 impl Tvix {
     /// Gives each memory of `page` what stands beside it: its neighbours in time, then those of
     /// `others`, which were found as well but are not shown, that are similar.
-    pub(super) async fn relate(&self, page: &mut [Hit], others: &[Document]) -> Result<()> {
+    pub(super) async fn relate(
+        &self,
+        page: &mut [Hit],
+        others: &[Document],
+        readings: &Readings,
+    ) -> Result<()> {
         let shown: Vec<DocKey> = page.iter().map(|hit| hit.document.key).collect();
         if shown.first().is_none_or(|key| key.kind != Kind::Memory) {
             return Ok(());
@@ -61,7 +71,7 @@ impl Tvix {
         keys.sort_unstable();
         keys.dedup();
         let nearby: Vec<Document> = self.store().get(&keys).await?.into_iter().flatten().collect();
-        let similar = Similar::of(self.meaning().built_in(), others)?;
+        let similar = Similar::of(self.meaning().built_in(), others, readings)?;
         for (hit, beside) in page.iter_mut().zip(&neighbours) {
             let is_beside =
                 |other: &&Document| [beside.before, beside.after].contains(&Some(other.key));
@@ -76,21 +86,41 @@ impl Tvix {
 /// Documents with their vectors.
 struct Similar<'a> {
     model: Option<&'a BuiltIn>,
-    documents: Vec<(&'a Document, Vec<f32>)>,
+    readings: &'a Readings,
+    documents: Vec<(&'a Document, Vector)>,
 }
 
 impl<'a> Similar<'a> {
-    fn of(model: Option<&'a BuiltIn>, documents: &'a [Document]) -> Result<Self> {
-        let Some(embedder) = model else { return Ok(Self { model, documents: Vec::new() }) };
-        let vectors =
-            documents.iter().map(|document| Ok((document, embedder.vector(&document.text)?)));
-        Ok(Self { model, documents: vectors.collect::<Result<_>>()? })
+    fn of(
+        model: Option<&'a BuiltIn>,
+        documents: &'a [Document],
+        readings: &'a Readings,
+    ) -> Result<Self> {
+        let mut similar = Self { model, readings, documents: Vec::new() };
+        for document in documents {
+            if let Some(vector) = similar.vector(document)? {
+                similar.documents.push((document, vector));
+            }
+        }
+        Ok(similar)
+    }
+
+    /// The vector of `document`; `None` without a model.
+    fn vector(&self, document: &Document) -> Result<Option<Vector>> {
+        let Some(model) = self.model else { return Ok(None) };
+        match self.readings.get(&document.key) {
+            Some(pieces) => model.vector_of(pieces).map(Some),
+            None => model.vector(&document.text).map(Some),
+        }
     }
 
     /// Adds the most similar ones to `hit`, as far as there is room.
     fn add_to(&self, hit: &mut Hit) -> Result<()> {
-        let Some(model) = self.model.filter(|_| !self.documents.is_empty()) else { return Ok(()) };
-        let vector = model.vector(&hit.document.text)?;
+        let room = RELATED_MAX.saturating_sub(hit.related.len());
+        if room == 0 || self.documents.is_empty() {
+            return Ok(());
+        }
+        let Some(vector) = self.vector(&hit.document)? else { return Ok(()) };
         let cosine = |other: &[f32]| vector.iter().zip(other).map(|(a, b)| a * b).sum::<f32>();
         let mut alike: Vec<(f32, &Document)> =
             self.documents.iter().map(|(document, other)| (cosine(other), *document)).collect();
@@ -98,7 +128,6 @@ impl<'a> Similar<'a> {
             *cosine >= SIMILAR && hit.related.iter().all(|known| known.id != other.key.id)
         });
         alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.key.cmp(&b.1.key)));
-        let room = RELATED_MAX.saturating_sub(hit.related.len());
         hit.related.extend(alike.iter().take(room).map(|(_, d)| related(d, Relation::Similar)));
         Ok(())
     }

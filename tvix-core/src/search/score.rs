@@ -12,6 +12,8 @@ use crate::storage::Ranked;
 const EXACT: f32 = 1.0;
 /// The score of a hit that holds every word of the query.
 const ALL_WORDS: f32 = 0.89;
+/// What is always shown of a hit, in characters: shorter texts are never cut.
+pub(crate) const LEAST_SHOWN: usize = 300;
 /// How much a word counts that stands beside a memory, not in it.
 const AROUND: f32 = 0.5;
 
@@ -52,6 +54,9 @@ pub(super) fn settle(hits: &mut [Hit], text: &str) {
 /// Narrows the passage of a hit to what begins with its best sentence: a reader may be shown only its
 /// first few hundred characters.
 pub(super) fn narrow(hit: &mut Hit, query: &TextQuery) {
+    if hit.document.text.len() <= LEAST_SHOWN {
+        return;
+    }
     let Some(passage) = hit.document.text.get(hit.passage.clone()) else { return };
     let mut best = (0.0, 0);
     let mut at = 0;

@@ -9,11 +9,11 @@ use super::{
     operation::{Change, Import, Move, Pass, Recent as Slice},
 };
 use crate::{
-    Error, ErrorReport, Memory, Project, Result, Wiki,
+    Error, ErrorReport, Memory, Project, Result, Search, Tvix, Wiki,
     admin::{Admin, BackupFile, BackupPage, Imported, Record, RecordPage, Reindexed, Report},
     memory::{Added, MemoryRecord, NewMemory},
     project::{Moved, ProjectSummary},
-    search::Recent,
+    search::{Answer, PassageHit, Query, Recent},
     storage::{Filter, Page, Seq},
     tools::{self, CallContext, Reply, Service, ServiceError, ToolDefinition},
     types::{Id, ProjectName, ProjectSlug},
@@ -35,6 +35,14 @@ impl Handle {
     ) -> Result<T> {
         self.perform(op, None, args, self.context()).await
     }
+
+    /// The store, if this process owns it: large calls need not become JSON and back then.
+    fn own(&self) -> Option<Tvix> {
+        match &*self.role() {
+            Role::Owner(owner) => Some(owner.tvix().speaking_for(self.source.clone(), None)),
+            Role::Client(_) | Role::Closed => None,
+        }
+    }
 }
 
 #[async_trait]
@@ -44,6 +52,9 @@ impl Memory for Handle {
     }
 
     async fn add_many(&self, memories: Vec<NewMemory>) -> Result<Vec<Result<Added>>> {
+        if let Some(tvix) = self.own() {
+            return tvix.memory().add_many(memories).await;
+        }
         let mut results = Vec::with_capacity(memories.len());
         for part in memories.chunks(MEMORIES_A_FRAME) {
             let answered: Vec<Result<Added, ErrorReport>> =
@@ -109,6 +120,23 @@ impl Project for Handle {
 
     async fn move_documents(&self, from: &ProjectName, to: &ProjectName) -> Result<Moved> {
         self.ask("project.move_documents", Move { from, to }).await
+    }
+}
+
+#[async_trait]
+impl Search for Handle {
+    async fn search(&self, query: &Query) -> Result<Answer> {
+        match self.own() {
+            Some(tvix) => Search::search(&tvix, query).await,
+            None => self.ask("search.search", query).await,
+        }
+    }
+
+    async fn passages(&self, query: &Query) -> Result<Vec<PassageHit>> {
+        match self.own() {
+            Some(tvix) => tvix.passages(query).await,
+            None => self.ask("search.passages", query).await,
+        }
     }
 }
 

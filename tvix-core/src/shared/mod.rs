@@ -18,10 +18,12 @@ use std::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Error, Memory, Project, Result, Settings, Tvix, Wiki,
+    Error, Memory, Project, Result, Search, Settings, Tvix, Wiki,
     admin::Admin,
+    embed::Embedder,
     folder::Folder,
-    types::{Id, RequestId, Source},
+    profile::ProfileSource,
+    types::{Id, RequestId, Source, TimeZone},
 };
 
 mod client;
@@ -43,7 +45,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// A folder shared with other processes: the same calls whether this process owns it or not.
 ///
 /// Cheap to clone; clones share the role. It offers the domain traits ([`memory`](Self::memory),
-/// [`wiki`](Self::wiki), [`projects`](Self::projects)) and is a [`Service`](crate::tools::Service).
+/// [`wiki`](Self::wiki), [`projects`](Self::projects), [`search`](Self::search)) and is a [`Service`](crate::tools::Service).
 /// Call [`close`](Self::close) before the runtime ends, so that an owner hands over what is in flight.
 #[derive(Debug, Clone)]
 pub struct Handle {
@@ -55,6 +57,8 @@ pub struct Handle {
 struct Shared {
     folder: PathBuf,
     settings: Settings,
+    /// In place of the model that the settings ask for.
+    embedder: Option<Arc<dyn Embedder>>,
     role: Mutex<Arc<Role>>,
     /// Held by whoever looks for a new role.
     election: tokio::sync::Mutex<()>,
@@ -74,19 +78,36 @@ enum Role {
 /// As [`Tvix::open_with`], but another process is no hindrance; [`Error::Conflict`] when the process
 /// that owns the folder is of a version that cannot be spoken to.
 pub async fn open(folder: impl AsRef<Path>, settings: Settings) -> Result<Handle> {
+    open_embedding(folder, settings, None).await
+}
+
+/// Like [`open`], with an embedder of the caller's in place of the one that the settings ask for. It is
+/// in use while this process owns the folder; else the owner's is.
+///
+/// # Errors
+/// As [`open`].
+pub async fn open_embedding(
+    folder: impl AsRef<Path>,
+    settings: Settings,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> Result<Handle> {
     let folder = folder.as_ref().to_owned();
-    let role = Mutex::new(Arc::new(elect(&folder, &settings).await?));
+    let role = Mutex::new(Arc::new(elect(&folder, &settings, embedder.as_ref()).await?));
     let election = tokio::sync::Mutex::new(());
-    let shared = Arc::new(Shared { folder, settings, role, election });
+    let shared = Arc::new(Shared { folder, settings, embedder, role, election });
     Ok(Handle { shared, source: Source::library() })
 }
 
 /// Becomes the owner if the lock is free, else a client of who holds it.
-async fn elect(folder: &Path, settings: &Settings) -> Result<Role> {
+async fn elect(
+    folder: &Path,
+    settings: &Settings,
+    embedder: Option<&Arc<dyn Embedder>>,
+) -> Result<Role> {
     let began = Instant::now();
     loop {
         if let Some(free) = Folder::try_open(folder, settings.store)? {
-            let tvix = Tvix::in_folder(free, settings.clone())?;
+            let tvix = Tvix::in_folder(free, settings.clone(), embedder.cloned())?;
             return Owner::start(tvix, folder).map(Role::Owner);
         }
         match Client::connect(folder, settings).await {
@@ -121,6 +142,24 @@ impl Handle {
         self
     }
 
+    /// The search over this folder.
+    pub fn search(&self) -> &dyn Search {
+        self
+    }
+
+    /// Where the user's profile is kept: a file of its own, which any process may read and edit.
+    pub fn profile_source(&self) -> ProfileSource {
+        ProfileSource::File(crate::folder::profile_file(&self.shared.folder))
+    }
+
+    /// The time zone for dates without one: the profile's, else UTC.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when the profile cannot be read.
+    pub fn zone(&self) -> Result<TimeZone> {
+        self.profile_source().read()?.zone()
+    }
+
     /// The care of this folder.
     pub fn admin(&self) -> &dyn Admin {
         self
@@ -153,7 +192,8 @@ impl Handle {
     async fn elect_again(&self, lost: &Arc<Role>) -> Result<()> {
         let _election = self.shared.election.lock().await;
         if Arc::ptr_eq(&self.role(), lost) {
-            let role = elect(&self.shared.folder, &self.shared.settings).await?;
+            let Shared { folder, settings, embedder, .. } = &*self.shared;
+            let role = elect(folder, settings, embedder.as_ref()).await?;
             tracing::info!(owner = matches!(role, Role::Owner(_)), "the former owner has gone");
             self.replace(Arc::new(role));
         }

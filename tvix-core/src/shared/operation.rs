@@ -5,9 +5,10 @@ use serde_json::Value;
 
 use super::frame::Call;
 use crate::{
-    Error, ErrorReport, Result, Tvix,
+    Error, ErrorReport, Result, Search, Tvix,
     admin::Record,
     memory::NewMemory,
+    search::Query,
     storage::{Filter, Page, Seq},
     tools::{self, CallContext, Service, ServiceError},
     types::{Id, ProjectName, ProjectSlug},
@@ -65,6 +66,7 @@ pub(super) async fn perform(tvix: &Tvix, call: Call) -> Result<Value> {
         Some(("memory", _)) => memory(&tvix, call).await,
         Some(("wiki", _)) => wiki(&tvix, call).await,
         Some(("project", _)) => project(&tvix, call).await,
+        Some(("search", _)) => search(&tvix, call).await,
         Some(("admin", _)) => admin(&tvix, call).await,
         Some(_) => Err(unknown(&call)),
     }
@@ -141,6 +143,14 @@ async fn project(tvix: &Tvix, call: Call) -> Result<Value> {
             let Move { from, to } = read::<Move<ProjectName>>(call.args)?;
             written(projects.move_documents(&from, &to).await?)
         }
+        _ => Err(unknown(&call)),
+    }
+}
+
+async fn search(tvix: &Tvix, call: Call) -> Result<Value> {
+    match call.op.as_str() {
+        "search.search" => written(Search::search(tvix, &read::<Query>(call.args)?).await?),
+        "search.passages" => written(tvix.passages(&read(call.args)?).await?),
         _ => Err(unknown(&call)),
     }
 }

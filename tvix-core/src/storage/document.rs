@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::types::{EventTime, Id, Source, Timestamp};
+use crate::{
+    Error, Result,
+    types::{EventTime, Id, Source, Timestamp},
+};
 
 /// The kinds of record. The number is part of every key on disk and never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -27,6 +30,21 @@ impl Kind {
     /// The number on disk.
     pub fn code(self) -> u8 {
         self as u8
+    }
+
+    /// The kind that an argument `field` names: `memory` or `wiki`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] naming `field` for another name.
+    pub fn named(field: &str, name: &str) -> Result<Self> {
+        match name {
+            "memory" => Ok(Self::Memory),
+            "wiki" => Ok(Self::Wiki),
+            _ => {
+                let shown: String = name.chars().take(60).collect();
+                Err(Error::invalid(field, format_args!("got {shown:?}, send memory or wiki")))
+            }
+        }
     }
 
     /// The kind with this number.

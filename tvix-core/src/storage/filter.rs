@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::Document;
-use crate::types::{EventTime, SourceKey, TimeRange};
+use crate::{
+    Error, Result,
+    types::{EventTime, SourceKey, TimeRange},
+};
 
 /// Conditions on a document, all of which must hold. The default lets every document pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +71,46 @@ pub struct Page {
 }
 
 impl Page {
+    /// The greatest [`limit`](Self::limit) that [`checked`](Self::checked) lets through.
+    pub const LIMIT_MAX: usize = 1_000;
+    /// The greatest [`offset`](Self::offset) that it lets through.
+    pub const OFFSET_MAX: usize = 1_000_000_000;
+
+    /// The slice that a caller asks for in numbers of any size.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] naming `limit` or `offset`, with what to send.
+    pub fn checked(offset: i64, limit: i64) -> Result<Self> {
+        let number = |field, number: i64, least: usize, most: usize| {
+            let fits = usize::try_from(number).ok().filter(|n| (least..=most).contains(n));
+            fits.ok_or_else(|| {
+                Error::invalid(field, format_args!("got {number}, send {least}-{most}"))
+            })
+        };
+        Ok(Self {
+            offset: number("offset", offset, 0, Self::OFFSET_MAX)?,
+            limit: number("limit", limit, 1, Self::LIMIT_MAX)?,
+        })
+    }
+
     /// The first `limit`.
     pub fn first(limit: usize) -> Self {
         Self { offset: 0, limit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_out_of_range_is_refused_by_the_name_of_the_number() {
+        assert_eq!(Page::checked(0, 1_000).ok(), Some(Page::first(Page::LIMIT_MAX)));
+        for (offset, limit, field) in
+            [(-1, 1, "offset"), (0, 0, "limit"), (0, 1_001, "limit"), (i64::MAX, 1, "offset")]
+        {
+            let error = Page::checked(offset, limit).expect_err(field).to_string();
+            assert!(error.starts_with(field) && error.contains("send "), "{error}");
+        }
     }
 }

@@ -11,9 +11,9 @@ use super::{
 use crate::{
     Result, Tvix,
     memory::{AddStatus, Added, MemoryRecord, NewMemory},
-    search::{Hit, Query, Search},
-    storage::{Filter, Kind, Page, ScopeFilter},
-    types::{MemoryText, Metadata, ProjectSlug, QueryText, SourceKey, TimeRange, TimeZone},
+    search::{Criteria, Hit, Query, Search},
+    storage::{Filter, Kind, Page},
+    types::{MemoryText, Metadata, ProjectSlug, QueryText},
 };
 
 /// Saves personal context.
@@ -210,18 +210,15 @@ impl Tool for SearchMemory {
 }
 
 fn filter(tvix: &Tvix, arguments: &Arguments) -> Result<Filter> {
-    let project = arguments.text("project").map(ProjectSlug::new).transpose()?;
-    let (from, to) = (arguments.text("date_from"), arguments.text("date_to"));
-    let time = match (arguments.text("timezone").map(TimeZone::named).transpose()?, from.or(to)) {
-        (_, None) => None,
-        (Some(zone), _) => TimeRange::parse(from, to, &zone)?,
-        (None, Some(_)) => TimeRange::parse(from, to, &tvix.zone()?)?,
+    let text = |name| arguments.text(name).map(str::to_owned);
+    let criteria = Criteria {
+        project: text("project"),
+        sources: arguments.list("sources").to_vec(),
+        date_from: text("date_from"),
+        date_to: text("date_to"),
+        timezone: text("timezone"),
     };
-    Ok(Filter {
-        scope: project.map_or(ScopeFilter::Any, |slug| ScopeFilter::Only(slug.into())),
-        sources: arguments.list("sources").iter().map(|name| SourceKey::of(name)).collect(),
-        time,
-    })
+    criteria.filter(Kind::Memory, || tvix.zone())
 }
 
 fn entry(hit: Hit) -> Result<Entry> {

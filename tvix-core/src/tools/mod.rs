@@ -23,11 +23,13 @@ mod guidance;
 mod memory;
 mod reply;
 mod resources;
+mod shape;
 mod wiki;
 
 pub use definition::{Hints, ToolDefinition};
 pub use guidance::{Prompt, Resource};
 pub use reply::Reply;
+pub use shape::Shape;
 
 use arguments::Arguments;
 use definition::Spec;
@@ -151,6 +153,12 @@ pub trait Service: fmt::Debug + Send + Sync {
     /// [`ServiceError::UnknownResource`], or what reading it reports.
     async fn read_resource(&self, context: &CallContext, uri: &str)
     -> Result<String, ServiceError>;
+}
+
+/// The tools offered to this caller, in a fixed order, where no store is at hand: no known projects are
+/// named in the descriptions.
+pub fn definitions(context: &CallContext) -> Vec<ToolDefinition> {
+    offered(context).map(|tool| tool.spec().define("")).collect()
 }
 
 /// What a new agent should know first: at most 2,048 characters, the first 512 sufficient alone.

@@ -5,6 +5,8 @@
 
 mod ids;
 mod project;
+#[cfg(feature = "seeded")]
+pub mod seeded;
 mod source;
 mod text;
 mod time;

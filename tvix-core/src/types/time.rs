@@ -297,6 +297,10 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
+        #[cfg(feature = "seeded")]
+        if let Some(moment) = super::seeded::now() {
+            return moment;
+        }
         jiff::Timestamp::now().into()
     }
 }

@@ -45,17 +45,31 @@ impl BuiltIn {
     /// # Errors
     /// [`Error::Corrupt`](crate::Error::Corrupt) when the weights in this build are damaged.
     pub fn vector(&self, text: &str) -> Result<Vector> {
-        let weights = weights()?;
-        let mut sum = vec![0.0; weights.rows.dimension()];
-        let mut knows_a_word = false;
-        weights.vocabulary.words(text, &mut |pieces, characters| {
-            knows_a_word |= is_word(pieces, characters);
-            for piece in pieces {
-                weights.rows.add(*piece, &mut sum);
-            }
+        self.vector_of(&self.read(text)?)
+    }
+
+    /// Cuts `text` into pieces, for [`BuiltIn::vector_of`] and [`LateInteraction::score`].
+    ///
+    /// # Errors
+    /// As [`BuiltIn::vector`].
+    pub fn read(&self, text: &str) -> Result<Pieces> {
+        let (mut pieces, mut knows_a_word) = (Vec::with_capacity(text.len() / 4), false);
+        weights()?.vocabulary.words(text, &mut |word, characters| {
+            knows_a_word |= is_word(word, characters);
+            pieces.extend_from_slice(word);
         });
-        if !knows_a_word || !is_read(text) {
-            sum.fill(0.0);
+        Ok(Pieces { pieces, says_something: knows_a_word && is_read(text) })
+    }
+
+    /// [`BuiltIn::vector`] of a text that was read.
+    ///
+    /// # Errors
+    /// As [`BuiltIn::vector`].
+    pub fn vector_of(&self, text: &Pieces) -> Result<Vector> {
+        let rows = &weights()?.rows;
+        let mut sum = vec![0.0; rows.dimension()];
+        if text.says_something {
+            text.pieces.iter().for_each(|piece| rows.add(*piece, &mut sum));
         }
         super::normalise(&mut sum);
         Ok(sum)
@@ -67,9 +81,26 @@ impl BuiltIn {
     /// As [`BuiltIn::vector`].
     pub fn late_interaction(&self, query: &str) -> Result<LateInteraction> {
         let weights = weights()?;
-        let pieces = weights.distinct(query);
+        let pieces = self.read(query)?.distinct();
         let pieces = pieces.into_iter().map(|piece| (piece, weights.rows.norm(piece))).collect();
         Ok(LateInteraction { weights, pieces })
+    }
+}
+
+/// A text as the pieces of words that the model knows, in order.
+#[derive(Debug, Clone)]
+pub struct Pieces {
+    pieces: Vec<Piece>,
+    /// Whether the pieces mean anything: there is a word among them, in a script that the model reads.
+    says_something: bool,
+}
+
+impl Pieces {
+    /// Each piece once, in the order of their numbers.
+    fn distinct(mut self) -> Vec<Piece> {
+        self.pieces.sort_unstable();
+        self.pieces.dedup();
+        self.pieces
     }
 }
 
@@ -86,9 +117,9 @@ pub struct LateInteraction {
 impl LateInteraction {
     /// How well `text` covers the query, from -1 to 1: for each piece of the query the greatest
     /// cosine with any piece of the text, averaged by how much the piece tells.
-    pub fn score(&self, text: &str) -> f32 {
+    pub fn score(&self, text: &Pieces) -> f32 {
         let rows = &self.weights.rows;
-        let of_text = self.weights.distinct(text);
+        let of_text = text.clone().distinct();
         let nearest = |piece: Piece| match of_text.binary_search(&piece) {
             Ok(_) => 1.0,
             Err(_) => of_text.iter().map(|other| rows.cosine(piece, *other)).fold(-1.0, f32::max),
@@ -121,15 +152,6 @@ fn weights() -> Result<&'static Weights> {
 }
 
 impl Weights {
-    /// The pieces of `text`, each once, in the order of their numbers.
-    fn distinct(&self, text: &str) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        self.vocabulary.words(text, &mut |word, _| pieces.extend_from_slice(word));
-        pieces.sort_unstable();
-        pieces.dedup();
-        pieces
-    }
-
     /// Reads `TVS1 | rows u32 | dimension u32 | length u32 | vocabulary | scales f32 | rows i8`, all
     /// little-endian; the vocabulary has one piece a line.
     fn parse(bytes: &'static [u8]) -> Result<Self> {

@@ -37,9 +37,7 @@ impl Rows {
     /// Adds the row of `piece` to `sum`.
     pub(super) fn add(&self, piece: Piece, sum: &mut [f32]) {
         let scale = self.scales.get(piece as usize).copied().unwrap_or_default();
-        for (sum, code) in sum.iter_mut().zip(self.codes(piece)) {
-            *sum += scale * f32::from(*code);
-        }
+        kernel::add(self.codes(piece), scale, sum);
     }
 
     /// The length of the row of `piece`.

@@ -48,9 +48,11 @@ impl Vocabulary {
     /// Calls `emit` with the pieces of each word of `text` that can be cut, and how many characters it
     /// has.
     pub(super) fn words(&self, text: &str, emit: &mut dyn FnMut(&[Piece], usize)) {
-        let mut word = String::with_capacity(32);
+        let (mut word, mut pieces) = (String::with_capacity(32), Vec::with_capacity(8));
         let mut end = |word: &mut String| {
-            self.cut(word, emit);
+            if self.cut(word, &mut pieces) {
+                emit(&pieces, word.chars().count());
+            }
             word.clear();
         };
         for c in text.chars() {
@@ -68,19 +70,20 @@ impl Vocabulary {
         end(&mut word);
     }
 
-    fn cut(&self, word: &str, emit: &mut dyn FnMut(&[Piece], usize)) {
-        if word.is_empty() || word.chars().nth(WORD_MAX).is_some() {
-            return;
+    /// Cuts `word` into `pieces`; `false` for one that cannot be cut.
+    fn cut(&self, word: &str, pieces: &mut Vec<Piece>) -> bool {
+        pieces.clear();
+        let is_long = word.len() > WORD_MAX && word.chars().nth(WORD_MAX).is_some();
+        if word.is_empty() || is_long {
+            return false;
         }
-        let mut pieces = [0; WORD_MAX];
-        let (mut count, mut at) = (0, 0);
+        let mut at = 0;
         while at < word.len() {
-            let Some((piece, length)) = self.longest_at(word, at) else { return };
-            pieces[count] = piece;
-            count += 1;
+            let Some((piece, length)) = self.longest_at(word, at) else { return false };
+            pieces.push(piece);
             at += length;
         }
-        emit(&pieces[..count], word.chars().count());
+        true
     }
 
     /// The longest piece that `word` has at byte `at`, and its length in bytes.

@@ -78,7 +78,7 @@ impl Embedder for CandleEmbedder {
     }
 
     fn hints(&self) -> Hints {
-        Hints { instant: false, dense: 0.5, unrelated: self.folder.family.unrelated }
+        Hints { unrelated: self.folder.family.unrelated, ..Hints::TRANSFORMER }
     }
 
     async fn embed(&self, texts: &[&str], role: Role) -> Result<Vec<Vector>> {

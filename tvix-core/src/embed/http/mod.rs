@@ -139,7 +139,7 @@ impl Embedder for HttpEmbedder {
     }
 
     fn hints(&self) -> Hints {
-        Hints { instant: false, dense: 0.5, unrelated: self.family.unrelated }
+        Hints { unrelated: self.family.unrelated, ..Hints::TRANSFORMER }
     }
 
     async fn embed(&self, texts: &[&str], role: Role) -> Result<Vec<Vector>> {

@@ -7,6 +7,8 @@ use std::{
     sync::Arc,
 };
 
+use rustc_hash::FxHashMap;
+
 use super::{TABLES, entry::Meta, table};
 use crate::{
     search::analyze::Field,
@@ -37,6 +39,8 @@ pub(super) struct Passage {
     /// Its neighbours in time, or [`NONE`].
     before: PassageId,
     after: PassageId,
+    /// How many terms it has together with them.
+    context_length: u32,
 }
 
 /// The size of a field over all passages.
@@ -59,7 +63,7 @@ type Line = BTreeMap<(Timestamp, Id), DocKey>;
 /// Every document of an index.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
-    entries: HashMap<DocKey, (Arc<Meta>, Range<PassageId>)>,
+    entries: FxHashMap<DocKey, (Arc<Meta>, Range<PassageId>)>,
     passages: Vec<Passage>,
     lines: HashMap<(Option<String>, String), Line>,
     /// Living passages and their terms, by [`table`].
@@ -137,12 +141,20 @@ impl Documents {
 
     /// How many terms a passage has together with its neighbours.
     pub(super) fn context_length(&self, passage: PassageId) -> u32 {
+        self.passages.get(passage as usize).map_or(0, |passage| passage.context_length)
+    }
+
+    /// Adds [`Documents::context_length`] up anew.
+    fn measure_context(&mut self, passage: PassageId) {
         let text = Field::Text.index();
         let length = |passage: PassageId| {
             self.passages.get(passage as usize).map_or(0, |passage| passage.lengths[text])
         };
         let [before, after] = self.around(passage);
-        length(before) + length(passage) + length(after)
+        let sum = length(before) + length(passage) + length(after);
+        if let Some(passage) = self.passages.get_mut(passage as usize) {
+            passage.context_length = sum;
+        }
     }
 
     /// How many terms the text of a whole document has, overlaps of its passages twice.
@@ -187,7 +199,14 @@ impl Documents {
         let first = self.next();
         for (number, lengths) in (0..).zip(lengths) {
             let (meta, lengths) = (Some(Arc::clone(meta)), *lengths);
-            self.passages.push(Passage { meta, number, lengths, before: NONE, after: NONE });
+            self.passages.push(Passage {
+                meta,
+                number,
+                lengths,
+                before: NONE,
+                after: NONE,
+                context_length: 0,
+            });
             self.measure(key.kind, lengths, u64::wrapping_add);
         }
         let passages = first..self.next();
@@ -233,6 +252,9 @@ impl Documents {
 
     /// Counts a passage with its context in, or out.
     fn count(&mut self, passage: PassageId, there: bool) {
+        if there {
+            self.measure_context(passage);
+        }
         let terms = u64::from(self.context_length(passage));
         let (contexts, sum) = (&mut self.contexts, &mut self.context_terms);
         let change = if there { u64::saturating_add } else { u64::saturating_sub };

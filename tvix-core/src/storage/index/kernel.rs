@@ -1,6 +1,6 @@
-//! Dot products of signed bytes: the inner loop of the vector scan.
+//! Arithmetic on signed bytes: the inner loops of the vector scan and of the built-in model.
 //!
-//! One portable loop is compiled several times, each for a set of processor features, and the best
+//! Each portable loop is compiled several times, each for a set of processor features, and the best
 //! that this processor has is chosen at the first call. All give the same sums: there is no rounding.
 
 use std::sync::LazyLock;
@@ -8,10 +8,14 @@ use std::sync::LazyLock;
 /// Dot products of one vector with many, laid out one after another: one sum each.
 type Dots = fn(&[i8], &[i8], &mut [i32]);
 
-/// A kernel and the processor features that it uses.
+/// Adds a row, scaled, to a sum.
+type Add = fn(&[i8], f32, &mut [f32]);
+
+/// Kernels and the processor features that they use.
 struct Kernel {
     features: &'static str,
     dots: Dots,
+    add: Add,
 }
 
 static BEST: LazyLock<Kernel> = LazyLock::new(best);
@@ -31,12 +35,25 @@ pub fn dots(vector: &[i8], rows: &[i8], sums: &mut [i32]) {
     }
 }
 
+/// Adds `scale` times each number of `row` to its place in `sum`.
+pub(crate) fn add(row: &[i8], scale: f32, sum: &mut [f32]) {
+    (BEST.add)(row, scale, sum);
+}
+
 /// The processor features in use, for reports.
 pub fn features() -> &'static str {
     BEST.features
 }
 
 // Each copy must be compiled into its caller, or it would not use the caller's features.
+#[expect(clippy::inline_always)]
+#[inline(always)]
+fn portable_add(row: &[i8], scale: f32, sum: &mut [f32]) {
+    for (sum, code) in sum.iter_mut().zip(row) {
+        *sum += scale * f32::from(*code);
+    }
+}
+
 #[expect(clippy::inline_always)]
 #[inline(always)]
 fn portable(vector: &[i8], rows: &[i8], sums: &mut [i32]) {
@@ -50,12 +67,28 @@ fn fallback(vector: &[i8], rows: &[i8], sums: &mut [i32]) {
     portable(vector, rows, sums);
 }
 
+fn fallback_add(row: &[i8], scale: f32, sum: &mut [f32]) {
+    portable_add(row, scale, sum);
+}
+
+const FALLBACK: Kernel = Kernel { features: "portable", dots: fallback, add: fallback_add };
+
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
     #[target_feature(enable = "avx2")]
     fn avx2_loop(vector: &[i8], rows: &[i8], sums: &mut [i32]) {
         super::portable(vector, rows, sums);
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn avx2_add_loop(row: &[i8], scale: f32, sum: &mut [f32]) {
+        super::portable_add(row, scale, sum);
+    }
+
+    pub(super) fn avx2_add(row: &[i8], scale: f32, sum: &mut [f32]) {
+        // SAFETY: chosen only where the processor has the feature; the loop is safe code.
+        unsafe { avx2_add_loop(row, scale, sum) }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
@@ -81,21 +114,21 @@ fn available() -> Vec<Kernel> {
     {
         let wide = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl");
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx2");
         if wide {
-            kernels.push(Kernel { features: "avx512bw", dots: x86::avx512 });
+            kernels.push(Kernel { features: "avx512bw", dots: x86::avx512, add: x86::avx2_add });
         }
         if is_x86_feature_detected!("avx2") {
-            kernels.push(Kernel { features: "avx2", dots: x86::avx2 });
+            kernels.push(Kernel { features: "avx2", dots: x86::avx2, add: x86::avx2_add });
         }
     }
-    kernels.push(Kernel { features: "portable", dots: fallback });
+    kernels.push(FALLBACK);
     kernels
 }
 
 fn best() -> Kernel {
-    let fallback = Kernel { features: "portable", dots: fallback };
-    available().into_iter().next().unwrap_or(fallback)
+    available().into_iter().next().unwrap_or(FALLBACK)
 }
 
 #[cfg(test)]
@@ -115,6 +148,18 @@ mod tests {
                 let mut sums = vec![0; rows.len()];
                 (kernel.dots)(&rows[0], &rows.concat(), &mut sums);
                 assert_eq!(sums, wanted, "{}", kernel.features);
+            }
+        }
+
+        #[test]
+        fn every_kernel_adds_alike(
+            row in proptest::collection::vec(proptest::prelude::any::<i8>(), 77), scale in 0.0_f32..2.0,
+        ) {
+            let wanted: Vec<f32> = row.iter().map(|code| 0.5 + scale * f32::from(*code)).collect();
+            for kernel in available() {
+                let mut sum = vec![0.5; row.len()];
+                (kernel.add)(&row, scale, &mut sum);
+                assert_eq!(sum, wanted, "{}", kernel.features);
             }
         }
     }

@@ -187,7 +187,7 @@ impl SearchIndex for LocalIndex {
     }
 
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
-        self.ready().await?.view().nearest(query, vector)
+        Ok(self.ready().await?.view().nearest(query, vector))
     }
 
     async fn neighbours(&self, keys: &[DocKey]) -> Result<Vec<Neighbours>> {

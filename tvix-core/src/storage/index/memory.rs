@@ -1,9 +1,6 @@
 //! The reference index: everything in memory, no engine.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 
@@ -30,7 +27,6 @@ struct State {
     model: Option<Model>,
     vector_cursor: Seq,
     vectors: Vectors,
-    embedded: HashMap<DocKey, Embedded>,
 }
 
 impl MemoryIndex {
@@ -71,7 +67,6 @@ impl State {
         if self.model.as_ref() != Some(model) {
             self.model = Some(model.clone());
             self.vectors = Vectors::of(model.dimension);
-            self.embedded.clear();
             self.vector_cursor = Seq::ZERO;
         }
         self.vector_cursor
@@ -80,16 +75,8 @@ impl State {
     fn apply_vectors(&mut self, embedded: &[Embedded], cursor: Seq) {
         for embedded in embedded {
             self.vectors.insert(embedded, &self.documents);
-            self.embedded.insert(embedded.key, embedded.clone());
         }
         self.vector_cursor = self.vector_cursor.max(cursor);
-    }
-
-    fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
-        let exact = |keys: &[DocKey]| {
-            Ok(keys.iter().filter_map(|key| self.embedded.get(key)).cloned().collect())
-        };
-        nearest::nearest(query, vector, &self.documents, &self.vectors, &exact)
     }
 }
 
@@ -122,7 +109,7 @@ impl SearchIndex for MemoryIndex {
     }
 
     async fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
-        self.read(|state| state.nearest(query, vector))
+        Ok(self.read(|state| nearest::nearest(query, vector, &state.documents, &state.vectors)))
     }
 
     async fn neighbours(&self, keys: &[DocKey]) -> Result<Vec<Neighbours>> {

@@ -11,6 +11,8 @@ mod documents;
 mod entry;
 #[cfg(feature = "local")]
 mod folder;
+#[cfg(feature = "hnsw")]
+mod graph;
 pub mod kernel;
 #[cfg(feature = "local")]
 mod local;

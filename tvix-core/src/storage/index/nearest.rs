@@ -1,28 +1,26 @@
 //! The leg by meaning: a scan over all vectors, then exact scores for the best.
 
-use std::collections::HashMap;
-
 use super::{
     documents::{Documents, NONE, PassageId},
     rank::best_passages,
-    vectors::Vectors,
+    vectors::{Quantised, Vectors},
 };
 use crate::{
-    Result,
     embed::Vector,
     search::analyze::TermSet,
-    storage::{DocKey, Embedded, IndexQuery, Ranked},
+    storage::{IndexQuery, Ranked},
 };
 
-/// For each document wanted so many are scored exactly: rounding to bytes may change their order.
-const CANDIDATES: usize = 2;
-/// And so many more.
+/// So many more than are wanted are scored exactly: rounding to bytes may change their order.
 const MORE_CANDIDATES: usize = 32;
+/// Rows looked at for each document wanted, where not all are: several may be of one document.
+const ROWS_PER_DOCUMENT: usize = 2;
 /// A memory's context weighs as much as the memory.
 const CONTEXT: f32 = 1.0;
-
-/// The vectors of documents as they were embedded; those not there have none.
-pub(super) type Exact<'a> = dyn Fn(&[DocKey]) -> Result<Vec<Embedded>> + 'a;
+/// What brings the sum of one, two or three vectors back to about length 1: their number to the power
+/// of -3/4. Neighbours are alike, so a sum is longer than one of unrelated vectors and shorter than
+/// one of equal ones.
+const TO_LENGTH_1: [f32; 3] = [1.0, 0.594_603_6, 0.438_691_34];
 
 /// The documents of `query` nearest to `vector`, best first.
 pub(super) fn nearest(
@@ -30,78 +28,53 @@ pub(super) fn nearest(
     vector: &Vector,
     documents: &Documents,
     vectors: &Vectors,
-    exact: &Exact<'_>,
-) -> Result<Vec<Ranked>> {
+) -> Vec<Ranked> {
     if query.limit == 0 {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let about = vectors.cosines(query.kind, vector, documents.passages());
-    let about = |passage: PassageId| about.get(passage as usize).copied().filter(|c| c.is_finite());
-    let passages = 0..PassageId::try_from(documents.passages()).unwrap_or(NONE);
-    let scored = passages.filter_map(|passage| {
-        let score = score(query, documents, passage, &about)?;
-        documents.accepts(passage, query).then_some((passage, score))
+    let uses_context = query.uses_context();
+    let vector = Quantised::of(vector);
+    let limit = query.limit.saturating_add(MORE_CANDIDATES);
+    // The neighbours' cosines and those of what a filter lets through must be known for all.
+    let enough = limit.saturating_mul(ROWS_PER_DOCUMENT);
+    let enough = Some(enough).filter(|_| !uses_context && query.filter.is_empty());
+    let about = vectors.cosines(query.kind, &vector, documents.passages(), enough);
+    let cosine =
+        |passage: PassageId| about.get(passage as usize).copied().filter(|c| c.is_finite());
+    let known = (0..).zip(&about).filter(|(_, cosine)| cosine.is_finite());
+    let scored = known
+        .filter(|(passage, _)| documents.accepts(*passage, query))
+        .map(|(passage, own)| (passage, score(*own, uses_context, documents, passage, cosine)));
+    let candidates = best_passages(scored, documents, query, limit);
+    let cosine = |passage: PassageId| vectors.cosine(query.kind, &vector, passage);
+    let exact = candidates.iter().filter_map(|(passage, _)| {
+        let own = cosine(*passage)?;
+        Some((*passage, score(own, uses_context, documents, *passage, cosine)))
     });
-    let limit = query.limit.saturating_mul(CANDIDATES).saturating_add(MORE_CANDIDATES);
-    let candidates = best_passages(scored.collect(), documents, query, limit);
-    let cosines = exact_cosines(query, vector, documents, &candidates, exact)?;
-    let cosine = |passage: PassageId| cosines.get(&passage).copied();
-    let scored = candidates.into_iter().filter_map(|(passage, _)| {
-        score(query, documents, passage, &cosine).map(|score| (passage, score))
-    });
-    let best = best_passages(scored.collect(), documents, query, query.limit);
+    let best = best_passages(exact, documents, query, query.limit);
     let ranked = best.into_iter().filter_map(|(passage, score)| {
         let (key, cosine) = (documents.document(passage)?.key, cosine(passage));
         let (terms, around) = (TermSet::default(), TermSet::default());
         Some(Ranked { key, score, passage: documents.range(passage), terms, around, cosine })
     });
-    Ok(ranked.collect())
+    ranked.collect()
 }
 
 /// The score of a passage: its cosine, for memories averaged with that of its context, which is the
 /// sum of its own vector and its neighbours', brought back to about length 1.
 fn score(
-    query: &IndexQuery,
+    own: f32,
+    uses_context: bool,
     documents: &Documents,
     passage: PassageId,
-    cosine: &dyn Fn(PassageId) -> Option<f32>,
-) -> Option<f32> {
-    let own = cosine(passage)?;
-    if !query.uses_context() {
-        return Some(own);
+    cosine: impl Fn(PassageId) -> Option<f32>,
+) -> f32 {
+    if !uses_context {
+        return own;
     }
     let neighbours = documents.around(passage).into_iter().filter(|at| *at != NONE);
-    let (sum, count) = neighbours
+    let (sum, others) = neighbours
         .filter_map(cosine)
-        .fold((own, 1.0_f32), |(sum, count), cosine| (sum + cosine, count + 1.0));
-    let context = sum / count.powf(0.75);
-    Some((own + CONTEXT * context) / (1.0 + CONTEXT))
-}
-
-/// The greatest cosine of each of the candidates' passages and of their neighbours'.
-fn exact_cosines(
-    query: &IndexQuery,
-    vector: &Vector,
-    documents: &Documents,
-    candidates: &[(PassageId, f32)],
-    exact: &Exact<'_>,
-) -> Result<HashMap<PassageId, f32>> {
-    let mut passages: Vec<PassageId> = candidates.iter().map(|(passage, _)| *passage).collect();
-    if query.uses_context() {
-        passages.extend(candidates.iter().flat_map(|(passage, _)| documents.around(*passage)));
-    }
-    let keys = passages.iter().filter_map(|passage| documents.document(*passage));
-    let mut keys: Vec<DocKey> = keys.map(|meta| meta.key).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let mut cosines = HashMap::new();
-    for embedded in exact(&keys)? {
-        for row in &embedded.vectors {
-            let Some(passage) = documents.numbered(embedded.key, &row.passage) else { continue };
-            let cosine: f32 = vector.iter().zip(&row.vector).map(|(a, b)| a * b).sum();
-            let best = cosines.entry(passage).or_insert(cosine);
-            *best = best.max(cosine);
-        }
-    }
-    Ok(cosines)
+        .fold((own, 0), |(sum, others), cosine| (sum + cosine, others + 1));
+    (own + CONTEXT * sum * TO_LENGTH_1[others]) / (1.0 + CONTEXT)
 }

@@ -1,6 +1,8 @@
 //! The keyword leg: BM25 over every source of postings, and what of the query each hit holds.
 
-use std::collections::{HashMap, HashSet};
+use std::{cmp::Ordering, collections::HashSet};
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     bm25::Scorer,
@@ -72,8 +74,6 @@ struct Ranking<'a> {
     sources: &'a [&'a dyn Source],
     /// By number of the passage.
     scores: Vec<f32>,
-    /// Passages whose score is greater than zero.
-    touched: Vec<PassageId>,
     /// One list a term of the query.
     matches: Vec<Vec<Match>>,
     /// Occurrences around a passage, of one term at a time: with its neighbours for a memory, in the
@@ -91,7 +91,6 @@ impl<'a> Ranking<'a> {
             documents,
             sources,
             scores: vec![0.0; documents.passages()],
-            touched: Vec::new(),
             matches: Vec::new(),
             around: vec![0; around],
             whole: vec![0.0; around],
@@ -123,11 +122,9 @@ impl<'a> Ranking<'a> {
     }
 
     fn add(&mut self, passage: PassageId, score: f32) {
-        let Some(sum) = self.scores.get_mut(passage as usize) else { return };
-        if *sum == 0.0 {
-            self.touched.push(passage);
+        if let Some(sum) = self.scores.get_mut(passage as usize) {
+            *sum += score;
         }
-        *sum += score;
     }
 
     /// What passages gain by holding a phrase: as much as by a rare word.
@@ -209,9 +206,10 @@ impl<'a> Ranking<'a> {
             phrases.as_ref().is_none_or(|phrases| phrases.contains(passage))
                 && self.documents.accepts(*passage, self.query)
         };
-        let passages = self.touched.iter().copied().filter(wanted);
+        let passages = (0..).zip(&self.scores).filter(|(_, score)| **score > 0.0);
+        let passages = passages.map(|(passage, _)| passage).filter(wanted);
         let scored = passages.map(|passage| (passage, self.score(passage)));
-        Ok(best_passages(scored.collect(), self.documents, self.query, self.query.limit))
+        Ok(best_passages(scored, self.documents, self.query, self.query.limit))
     }
 
     /// The passages that hold one of the query's phrases, of documents that hold all of them.
@@ -237,7 +235,7 @@ impl<'a> Ranking<'a> {
 
     /// Adds to each of the best which terms of the query it holds.
     fn with_terms(mut self, best: Vec<(PassageId, f32)>) -> Vec<Ranked> {
-        let mut places = HashMap::new();
+        let mut places = FxHashMap::default();
         for (at, (passage, _)) in best.iter().enumerate() {
             // From here on a score below zero marks one of the best.
             self.scores[*passage as usize] = -1.0;
@@ -274,31 +272,75 @@ impl<'a> Ranking<'a> {
 /// The best passage of each of the best `limit` documents, or the best `limit` passages if `query`
 /// asks for each; best first, of equals the lower key, and the passage that comes first in the text.
 pub(super) fn best_passages(
-    mut passages: Vec<(PassageId, f32)>,
+    passages: impl Iterator<Item = (PassageId, f32)> + Clone,
     documents: &Documents,
     query: &IndexQuery,
     limit: usize,
 ) -> Vec<(PassageId, f32)> {
-    let place = |passage: PassageId| documents.document(passage).map(|meta| (meta.key, passage));
-    let order = |a: &(PassageId, f32), b: &(PassageId, f32)| {
-        b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)))
-    };
     let mut looked_at = limit.saturating_mul(PASSAGES_PER_DOCUMENT);
     loop {
-        let few = looked_at.min(passages.len());
-        if few > 0 && few < passages.len() {
-            passages.select_nth_unstable_by(few - 1, order);
-        }
-        passages[..few].sort_unstable_by(order);
-        let mut seen: HashSet<DocKey> = HashSet::new();
-        let wanted = |passage: &&(PassageId, f32)| {
+        let mut top = Top::new(looked_at, documents);
+        passages.clone().for_each(|entry| top.push(entry));
+        let (passages, is_all) = top.finish();
+        let mut seen: FxHashSet<DocKey> = FxHashSet::default();
+        let wanted = |passage: &(PassageId, f32)| {
             let meta = documents.document(passage.0);
             meta.is_some_and(|meta| query.each_passage || seen.insert(meta.key))
         };
-        let best: Vec<_> = passages[..few].iter().filter(wanted).take(limit).copied().collect();
-        if best.len() == limit || few == passages.len() {
+        let best: Vec<_> = passages.into_iter().filter(wanted).take(limit).collect();
+        if best.len() == limit || is_all {
             return best;
         }
         looked_at = looked_at.saturating_mul(8);
     }
+}
+
+/// The best of many scored passages, without keeping them all.
+struct Top<'a> {
+    limit: usize,
+    documents: &'a Documents,
+    entries: Vec<(PassageId, f32)>,
+    /// What scores less is not among the best.
+    least: f32,
+    is_all: bool,
+}
+
+impl<'a> Top<'a> {
+    fn new(limit: usize, documents: &'a Documents) -> Self {
+        Self { limit, documents, entries: Vec::new(), least: f32::NEG_INFINITY, is_all: true }
+    }
+
+    fn push(&mut self, entry: (PassageId, f32)) {
+        if entry.1 < self.least {
+            return;
+        }
+        self.entries.push(entry);
+        // Cutting costs as much as looking at every entry once, so it is done seldom.
+        if self.entries.len() / 4 > self.limit {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.limit == 0 || self.entries.len() <= self.limit {
+            return;
+        }
+        let documents = self.documents;
+        self.entries.select_nth_unstable_by(self.limit - 1, |a, b| order(documents, a, b));
+        self.entries.truncate(self.limit);
+        self.least = self.entries[self.limit - 1].1;
+        self.is_all = false;
+    }
+
+    /// The best, best first, and whether nothing was left out.
+    fn finish(mut self) -> (Vec<(PassageId, f32)>, bool) {
+        self.cut();
+        self.entries.sort_unstable_by(|a, b| order(self.documents, a, b));
+        (self.entries, self.is_all)
+    }
+}
+
+fn order(documents: &Documents, a: &(PassageId, f32), b: &(PassageId, f32)) -> Ordering {
+    let place = |passage: PassageId| documents.document(passage).map(|meta| (meta.key, passage));
+    b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)))
 }

@@ -79,19 +79,6 @@ impl Rows {
         self.model == *model
     }
 
-    /// The vectors of `keys`; those that have none are left out.
-    pub(super) fn get(&self, keys: &[DocKey]) -> Result<Vec<Embedded>> {
-        let read = self.database.begin_read().map_err(failed)?;
-        let table = read.open_table(ROWS).map_err(failed)?;
-        let mut found = Vec::with_capacity(keys.len());
-        for key in keys {
-            if let Some(row) = table.get(&bytes_of(*key)).map_err(failed)? {
-                found.extend(decode(*key, row.value()));
-            }
-        }
-        Ok(found)
-    }
-
     /// Hands every row to `take`.
     pub(super) fn each(&self, take: &mut dyn FnMut(Embedded)) -> Result<()> {
         let read = self.database.begin_read().map_err(failed)?;

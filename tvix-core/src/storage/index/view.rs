@@ -128,6 +128,8 @@ impl View {
             self.unsaved.rows.insert(embedded.key, Arc::new(embedded.clone()));
         }
         self.unsaved.cursor = self.unsaved.cursor.max(cursor);
+        #[cfg(feature = "hnsw")]
+        self.vectors.link();
     }
 
     /// Forgets all vectors, on disk and not.
@@ -156,23 +158,7 @@ impl View {
         rank::keyword(query, &self.documents, &sources)
     }
 
-    pub(super) fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Result<Vec<Ranked>> {
-        let exact = |keys: &[DocKey]| self.exact(keys);
-        nearest::nearest(query, vector, &self.documents, &self.vectors, &exact)
-    }
-
-    fn exact(&self, keys: &[DocKey]) -> Result<Vec<Embedded>> {
-        let mut found = Vec::with_capacity(keys.len());
-        let mut on_disk = Vec::new();
-        for key in keys {
-            match self.unsaved.rows.get(key) {
-                Some(row) => found.push(Embedded::clone(row)),
-                None => on_disk.push(*key),
-            }
-        }
-        if let Some(rows) = self.rows.as_ref().filter(|_| !on_disk.is_empty()) {
-            found.extend(rows.get(&on_disk)?);
-        }
-        Ok(found)
+    pub(super) fn nearest(&self, query: &IndexQuery, vector: &Vector) -> Vec<Ranked> {
+        nearest::nearest(query, vector, &self.documents, &self.vectors)
     }
 }

@@ -34,6 +34,8 @@ impl Shared {
         let mut vectors = Vectors::of(model.dimension);
         let mut view = self.view_mut();
         rows.each(&mut |embedded| vectors.insert(&embedded, &view.documents))?;
+        #[cfg(feature = "hnsw")]
+        vectors.link();
         let cursor = rows.cursor;
         view.forget_vectors();
         (view.vectors, view.rows) = (vectors, Some(Arc::new(rows)));

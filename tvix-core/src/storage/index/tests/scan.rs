@@ -55,7 +55,7 @@ fn reference(embedded: &[Embedded], query: &[f32], third_only: bool) -> Vec<DocK
     all.into_iter().take(10).map(|(_, key)| key).collect()
 }
 
-async fn nearest(index: &dyn SearchIndex, vector: &Vec<f32>, third_only: bool) -> Vec<DocKey> {
+async fn found_by(index: &dyn SearchIndex, vector: &Vec<f32>, third_only: bool) -> Vec<DocKey> {
     let mut query = query("");
     if third_only {
         query.filter.scope = ScopeFilter::Only("third".into());
@@ -80,7 +80,7 @@ async fn a_scan_of_bytes_finds_what_exact_cosines_find() {
         for _ in 0..100 {
             let vector = directions.vector();
             for third_only in [false, true] {
-                let ours = nearest(&index, &vector, third_only).await;
+                let ours = found_by(&index, &vector, third_only).await;
                 let exact = reference(&embedded, &vector, third_only);
                 let (of_ten, ten) = agreement(&ours, &exact);
                 (found, wanted) = (found + of_ten, wanted + ten);
@@ -114,10 +114,56 @@ async fn vectors_that_were_replaced_or_deleted_are_not_found_however_many() {
             embedded.iter().filter(|e| !gone(e.key.id.as_bytes()[0])).cloned().collect();
         for _ in 0..20 {
             let vector = directions.vector();
-            let found = nearest(&index, &vector, false).await;
+            let found = found_by(&index, &vector, false).await;
             assert_eq!(found, reference(&left, &vector, false));
         }
         index.reset().await.expect("reset");
         index.apply(&changes).await.expect("apply");
     });
+}
+
+/// All of `embedded` in tables that have a graph of them.
+#[cfg(feature = "hnsw")]
+fn linked(changes: &[Change], embedded: &[Embedded]) -> (documents::Documents, vectors::Vectors) {
+    let (mut documents, mut vectors) =
+        (documents::Documents::default(), vectors::Vectors::of(DIMENSION));
+    for document in changes.iter().filter_map(|change| change.document.as_ref()) {
+        let seq = Seq(document.key.id.as_bytes()[0].into());
+        let entry = entry::Entry::of(document, seq);
+        documents.insert(&entry.meta, &entry.lengths());
+    }
+    embedded.iter().for_each(|embedded| vectors.insert(embedded, &documents));
+    vectors.link_from(100);
+    while !vectors.is_linked(Kind::Memory) {
+        std::thread::yield_now();
+    }
+    (documents, vectors)
+}
+
+#[cfg(feature = "hnsw")]
+#[test]
+fn a_graph_finds_what_exact_cosines_find_but_for_what_was_deleted_and_with_what_was_added() {
+    let mut directions = Directions(0x1234_5678_9abc_def1);
+    let (changes, embedded) = collection(&mut directions);
+    let (early, late) = embedded.split_at(150);
+    let (mut documents, mut vectors) = linked(&changes, early);
+    late.iter().for_each(|embedded| vectors.insert(embedded, &documents));
+    let gone: Vec<DocKey> = (1..=30).map(key).collect();
+    gone.iter().for_each(|key| documents.remove(*key));
+    let left: Vec<Embedded> = embedded.iter().filter(|e| !gone.contains(&e.key)).cloned().collect();
+    let (mut found, mut wanted) = (0, 0);
+    for third_only in [false, true] {
+        for _ in 0..100 {
+            let vector = directions.vector();
+            let mut query = query("");
+            if third_only {
+                query.filter.scope = ScopeFilter::Only("third".into());
+            }
+            let ours = nearest::nearest(&query, &vector, &documents, &vectors);
+            let ours: Vec<DocKey> = ours.into_iter().map(|hit| hit.key).collect();
+            let (of_ten, ten) = agreement(&ours, &reference(&left, &vector, third_only));
+            (found, wanted) = (found + of_ten, wanted + ten);
+        }
+    }
+    assert!(found * 100 >= wanted * 98, "{found} of {wanted}");
 }
