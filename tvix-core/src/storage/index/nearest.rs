@@ -45,13 +45,13 @@ pub(super) fn nearest(
     let scored = known
         .filter(|(passage, _)| documents.accepts(*passage, query))
         .map(|(passage, own)| (passage, score(*own, uses_context, documents, passage, cosine)));
-    let candidates = best_passages(scored, documents, query, limit);
+    let candidates = best_passages(&scored, documents, query, limit);
     let cosine = |passage: PassageId| vectors.cosine(query.kind, &vector, passage);
     let exact = candidates.iter().filter_map(|(passage, _)| {
         let own = cosine(*passage)?;
         Some((*passage, score(own, uses_context, documents, *passage, cosine)))
     });
-    let best = best_passages(exact, documents, query, query.limit);
+    let best = best_passages(&exact, documents, query, query.limit);
     let ranked = best.into_iter().filter_map(|(passage, score)| {
         let (key, cosine) = (documents.document(passage)?.key, cosine(passage));
         let (terms, around) = (TermSet::default(), TermSet::default());

@@ -209,7 +209,7 @@ impl<'a> Ranking<'a> {
         let passages = (0..).zip(&self.scores).filter(|(_, score)| **score > 0.0);
         let passages = passages.map(|(passage, _)| passage).filter(wanted);
         let scored = passages.map(|passage| (passage, self.score(passage)));
-        Ok(best_passages(scored, self.documents, self.query, self.query.limit))
+        Ok(best_passages(&scored, self.documents, self.query, self.query.limit))
     }
 
     /// The passages that hold one of the query's phrases, of documents that hold all of them.
@@ -272,7 +272,7 @@ impl<'a> Ranking<'a> {
 /// The best passage of each of the best `limit` documents, or the best `limit` passages if `query`
 /// asks for each; best first, of equals the lower key, and the passage that comes first in the text.
 pub(super) fn best_passages(
-    passages: impl Iterator<Item = (PassageId, f32)> + Clone,
+    passages: &(impl Iterator<Item = (PassageId, f32)> + Clone),
     documents: &Documents,
     query: &IndexQuery,
     limit: usize,
@@ -326,7 +326,7 @@ impl<'a> Top<'a> {
             return;
         }
         let documents = self.documents;
-        self.entries.select_nth_unstable_by(self.limit - 1, |a, b| order(documents, a, b));
+        self.entries.select_nth_unstable_by(self.limit - 1, |a, b| order(documents, *a, *b));
         self.entries.truncate(self.limit);
         self.least = self.entries[self.limit - 1].1;
         self.is_all = false;
@@ -335,12 +335,12 @@ impl<'a> Top<'a> {
     /// The best, best first, and whether nothing was left out.
     fn finish(mut self) -> (Vec<(PassageId, f32)>, bool) {
         self.cut();
-        self.entries.sort_unstable_by(|a, b| order(self.documents, a, b));
+        self.entries.sort_unstable_by(|a, b| order(self.documents, *a, *b));
         (self.entries, self.is_all)
     }
 }
 
-fn order(documents: &Documents, a: &(PassageId, f32), b: &(PassageId, f32)) -> Ordering {
+fn order(documents: &Documents, a: (PassageId, f32), b: (PassageId, f32)) -> Ordering {
     let place = |passage: PassageId| documents.document(passage).map(|meta| (meta.key, passage));
     b.1.total_cmp(&a.1).then_with(|| place(a.0).cmp(&place(b.0)))
 }
