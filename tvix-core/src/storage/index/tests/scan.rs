@@ -132,7 +132,9 @@ fn linked(changes: &[Change], embedded: &[Embedded]) -> (documents::Documents, v
         let entry = entry::Entry::of(document, seq);
         documents.insert(&entry.meta, &entry.lengths());
     }
-    embedded.iter().for_each(|embedded| vectors.insert(embedded, &documents));
+    for embedded in embedded {
+        vectors.insert(embedded, &documents);
+    }
     vectors.link_from(100);
     while !vectors.is_linked(Kind::Memory) {
         std::thread::yield_now();
@@ -147,9 +149,13 @@ fn a_graph_finds_what_exact_cosines_find_but_for_what_was_deleted_and_with_what_
     let (changes, embedded) = collection(&mut directions);
     let (early, late) = embedded.split_at(150);
     let (mut documents, mut vectors) = linked(&changes, early);
-    late.iter().for_each(|embedded| vectors.insert(embedded, &documents));
+    for embedded in late {
+        vectors.insert(embedded, &documents);
+    }
     let gone: Vec<DocKey> = (1..=30).map(key).collect();
-    gone.iter().for_each(|key| documents.remove(*key));
+    for key in &gone {
+        documents.remove(*key);
+    }
     let left: Vec<Embedded> = embedded.iter().filter(|e| !gone.contains(&e.key)).cloned().collect();
     let (mut found, mut wanted) = (0, 0);
     for third_only in [false, true] {
