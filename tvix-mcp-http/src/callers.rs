@@ -31,7 +31,7 @@ pub(crate) async fn authenticator(
     let store = open(&config.folder)?;
     match config.auth {
         AuthMode::Builtin => builtin(config, address, store).await,
-        AuthMode::None => Ok(with_tokens(NoAuth, store)),
+        AuthMode::None => Ok(with_tokens(Arc::new(NoAuth), store)),
         #[cfg(feature = "oidc")]
         AuthMode::Oidc => {
             let origin = config.origin(address);
@@ -44,7 +44,7 @@ pub(crate) async fn authenticator(
 }
 
 /// A way with personal access tokens beside it.
-fn with_tokens(way: impl Authenticator + 'static, store: Store) -> Arc<dyn Authenticator> {
+fn with_tokens(way: Arc<dyn Authenticator>, store: Store) -> Arc<dyn Authenticator> {
     let tokens = PersonalTokens::new(store, Clock::system());
     Arc::new(WithPersonalTokens::new(way, tokens))
 }

@@ -1,6 +1,6 @@
 //! Personal access tokens: for programs that cannot log in by a browser. They work in every mode.
 
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use axum::{Router, http::HeaderMap};
@@ -189,26 +189,21 @@ fn check(name: &str, new: &NewToken) -> Result<(), &'static str> {
 }
 
 /// Another way to know the caller, with personal access tokens beside it.
-pub struct WithPersonalTokens<A> {
-    inner: A,
+#[derive(Debug)]
+pub struct WithPersonalTokens {
+    inner: Arc<dyn Authenticator>,
     tokens: PersonalTokens,
 }
 
-impl<A> WithPersonalTokens<A> {
+impl WithPersonalTokens {
     /// `inner`, and the tokens.
-    pub fn new(inner: A, tokens: PersonalTokens) -> Self {
+    pub fn new(inner: Arc<dyn Authenticator>, tokens: PersonalTokens) -> Self {
         Self { inner, tokens }
     }
 }
 
-impl<A: fmt::Debug> fmt::Debug for WithPersonalTokens<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WithPersonalTokens").field(&self.inner).finish()
-    }
-}
-
 #[async_trait]
-impl<A: Authenticator> Authenticator for WithPersonalTokens<A> {
+impl Authenticator for WithPersonalTokens {
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Identity, Denied> {
         match bearer(headers).ok().and_then(read_personal) {
             Some(secret) => self.tokens.identity(&secret).await,

@@ -5,6 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Child, Command, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -83,7 +84,7 @@ async fn what_three_killed_processes_confirmed_is_known_to_a_fourth() {
         made.extend(three.into_iter().flat_map(|one| one.join().unwrap()));
     }
     assert!(made.len() >= 45, "{}", made.len());
-    let auth = WithPersonalTokens::new(NoAuth, here);
+    let auth = WithPersonalTokens::new(Arc::new(NoAuth), here);
     for token in &made {
         let mut headers = axum::http::HeaderMap::new();
         headers.insert("authorization", format!("Bearer {token}").parse().unwrap());

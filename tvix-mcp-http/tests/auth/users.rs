@@ -46,7 +46,8 @@ async fn personal_tokens_have_scopes_and_an_end() {
 async fn personal_tokens_work_beside_another_way_and_never_instead_of_a_bad_one() {
     let server = Server::new().await;
     let tokens = PersonalTokens::new(server.store.clone(), server.clock.clone());
-    let auth: Arc<dyn Authenticator> = Arc::new(WithPersonalTokens::new(NoAuth, tokens.clone()));
+    let auth: Arc<dyn Authenticator> =
+        Arc::new(WithPersonalTokens::new(Arc::new(NoAuth), tokens.clone()));
     let new = NewToken {
         user: Uuid::nil(),
         name: "script".to_owned(),

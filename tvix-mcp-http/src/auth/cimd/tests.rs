@@ -60,10 +60,8 @@ impl Site {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let answer = given.lock().unwrap().clone();
-                // A client that refuses the certificate is no visitor.
-                if serve(stream, &config, &answer).is_ok() {
-                    counted.fetch_add(1, Ordering::SeqCst);
-                }
+                // What fails here fails at the client as well, which its test looks at.
+                let _ = serve(stream, &config, &answer, &counted);
             }
         });
         Self { address, hits, answer }
@@ -102,7 +100,14 @@ fn tls() -> ServerConfig {
         .unwrap()
 }
 
-fn serve(stream: TcpStream, config: &Arc<ServerConfig>, answer: &[u8]) -> io::Result<()> {
+/// Answers one request. It counts when it has come whole and before it is answered: a client that refuses
+/// the certificate is no visitor, and one that has its answer was counted.
+fn serve(
+    stream: TcpStream,
+    config: &Arc<ServerConfig>,
+    answer: &[u8],
+    hits: &AtomicUsize,
+) -> io::Result<()> {
     let connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
     let mut request = Vec::new();
@@ -111,6 +116,7 @@ fn serve(stream: TcpStream, config: &Arc<ServerConfig>, answer: &[u8]) -> io::Re
         stream.read_exact(&mut byte)?;
         request.extend(byte);
     }
+    hits.fetch_add(1, Ordering::SeqCst);
     stream.write_all(answer)?;
     stream.conn.send_close_notify();
     stream.flush()
