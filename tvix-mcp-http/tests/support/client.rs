@@ -107,9 +107,9 @@ impl Connection {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Answer {
-        self.write(&self.head(method, path, headers, body.len()));
-        // A server that refuses a large body may close before it is sent.
-        let _ = self.stream.get_mut().write_all(body);
+        // Head and body at once: a server that refuses by the head alone keeps the connection only if the
+        // body is there already.
+        self.write(&[&self.head(method, path, headers, body.len()), body].concat());
         self.read().expect("an answer")
     }
 
