@@ -9,6 +9,8 @@ use std::{
 const ENGINES: [&str; 4] = ["redb", "sled", "tantivy", "hnsw_rs"];
 /// Those that are not there yet are passed over.
 const ADAPTERS: [&str; 3] = ["tvix-mcp-stdio", "tvix-mcp-http", "tvix-py"];
+/// Where the HTTP server keeps users and tokens, which are no documents: `auth.redb`.
+const LOGINS: (&str, &str, &str) = ("tvix-mcp-http", "redb", "src/auth/store");
 /// Lines of a file, without the unit tests at its end.
 const LINES_MAX: usize = 400;
 
@@ -72,9 +74,12 @@ fn no_adapter_names_an_engine() {
         let manifest: toml::Table = manifest.parse().unwrap();
         let dependencies = manifest["dependencies"].as_table().unwrap();
         for engine in ENGINES {
-            assert!(!dependencies.contains_key(engine), "{adapter} depends on {engine}");
+            let is_named = dependencies.contains_key(engine);
+            assert!(!is_named || (adapter, engine) == (LOGINS.0, LOGINS.1), "{adapter}: {engine}");
         }
-        let files = sources(&folder.join("src"));
+        let logins = root().join(LOGINS.0).join(LOGINS.2);
+        let mut files = sources(&folder.join("src"));
+        files.retain(|(path, _)| !root().join(path).starts_with(&logins));
         assert!(!files.is_empty(), "{adapter} has no sources");
         assert_eq!(engine_lines(&files), Vec::<String>::new());
     }
