@@ -32,13 +32,23 @@ pub(crate) fn configure(changes: &Changes, mode: Mode) -> Result<Settings> {
         context: !changes.no_context,
         rerank: !changes.no_rerank,
     };
-    let embed = match &changes.candle {
+    Ok(Settings { search, embed: model(changes)?, ..Settings::default() })
+}
+
+/// Opens the model once, for a store would go on without one that this build or machine has not.
+///
+/// # Errors
+/// What keeps it from being used.
+pub(crate) fn check_model(changes: &Changes) -> Result<()> {
+    embed::open(&model(changes)?)?;
+    Ok(())
+}
+
+fn model(changes: &Changes) -> Result<EmbedSettings> {
+    Ok(match &changes.candle {
         Some(path) => EmbedSettings::Candle { path: std::path::absolute(path)? },
         None => EmbedSettings::default(),
-    };
-    // Opened once here, so that a build without it says so before the work.
-    embed::open(&embed)?;
-    Ok(Settings { search, embed, ..Settings::default() })
+    })
 }
 
 /// Where a set is stored.

@@ -48,6 +48,7 @@ async fn main() -> ExitCode {
 async fn evaluate(arguments: &[String]) -> Result<()> {
     let flags = Flags::parse(arguments.iter().cloned())?;
     // What cannot work is said before the work.
+    engine::check_model(&flags.changes)?;
     for mode in &flags.modes {
         engine::configure(&flags.changes, *mode)?;
     }

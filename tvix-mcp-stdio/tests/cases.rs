@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
+use serde_json::Value;
 use support::Server;
 use tvix_core::conformance::cases::{self, Caller, Outcome};
 
@@ -14,22 +14,9 @@ struct Stdio(Server);
 #[async_trait]
 impl Caller for Stdio {
     async fn call(&mut self, tool: &str, args: Value) -> Outcome {
-        // Missing arguments are sent as missing.
-        let params = if args.is_null() {
-            json!({"name": tool})
-        } else {
-            json!({"name": tool, "arguments": args})
-        };
+        let params = cases::mcp_params(tool, &args);
         let answer = self.0.request("tools/call", &params);
-        let result = &answer["result"];
-        assert!(result.is_object(), "{tool}: {answer}");
-        let error = result.pointer("/_meta/tvix~1error").cloned();
-        assert_eq!(error.is_some(), result["isError"] == true, "{result}");
-        Outcome {
-            text: result["content"][0]["text"].as_str().expect("a text").to_owned(),
-            structured: result["structuredContent"].clone(),
-            error: error.map(|error| serde_json::from_value(error).expect("an error report")),
-        }
+        Outcome::of_mcp(&answer["result"]).expect("an answer")
     }
 }
 

@@ -13,7 +13,7 @@ use std::{collections::HashMap, fs, path::Path};
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ErrorReport;
 
@@ -33,6 +33,32 @@ pub struct Outcome {
     pub structured: Value,
     /// What failed.
     pub error: Option<ErrorReport>,
+}
+
+impl Outcome {
+    /// Reads the result of a `tools/call` of MCP.
+    ///
+    /// # Errors
+    /// What is no such result, or says in one place that the call failed and in another that it did not.
+    pub fn of_mcp(result: &Value) -> Result<Self, String> {
+        let wrong = |what: &str| format!("{what}: {result}");
+        let error = result.pointer("/_meta/tvix~1error");
+        if !result.is_object() || error.is_some() != (result["isError"] == true) {
+            return Err(wrong("no result of a tool"));
+        }
+        let error = error.map(|error| serde_json::from_value(error.clone())).transpose();
+        let text = result["content"][0]["text"].as_str().ok_or_else(|| wrong("no text"))?;
+        Ok(Self {
+            text: text.to_owned(),
+            structured: result["structuredContent"].clone(),
+            error: error.map_err(|error| wrong(&format!("no error report: {error}")))?,
+        })
+    }
+}
+
+/// The parameters of a `tools/call` of MCP; missing arguments are sent as missing.
+pub fn mcp_params(tool: &str, args: &Value) -> Value {
+    if args.is_null() { json!({"name": tool}) } else { json!({"name": tool, "arguments": args}) }
 }
 
 /// A script of calls.
